@@ -1,0 +1,37 @@
+"""Evolute trains populations of reinforcement-learning agents that tune themselves while they learn."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evolute.api import resume as resume
+    from evolute.api import run as run
+    from evolute.core.space import Choice as Choice
+    from evolute.core.space import Float as Float
+    from evolute.core.space import Int as Int
+    from evolute.core.space import Ordinal as Ordinal
+    from evolute.result import Run as Run
+
+__version__ = "0.1.0"
+_HOMES = {
+    "run": "evolute.api",
+    "resume": "evolute.api",
+    "Run": "evolute.result",
+    "Float": "evolute.core.space",
+    "Int": "evolute.core.space",
+    "Choice": "evolute.core.space",
+    "Ordinal": "evolute.core.space",
+}
+_PACKAGES = ("strategies", "testing")
+__all__ = ["Choice", "Float", "Int", "Ordinal", "Run", "__version__", "resume", "run", "strategies", "testing"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first used, so that importing evolute is quick."""
+    if name in _PACKAGES:
+        return import_module(f"evolute.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'evolute' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,108 @@
+"""Evolute from Python: the same names as in a config, and a value given as a range is evolved."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from evolute.config import layers as config_layers
+from evolute.config.layers import Layer, Setting, file, python, stack
+from evolute.config.resolve import Config, resolved
+from evolute.launch import Launch, launch, proceed
+from evolute.report.display import Display, display_for
+from evolute.result import Run
+
+
+def run(
+    learner: Any = None,
+    *,
+    preset: str | None = None,
+    config: str | Path | Sequence[str | Path] = (),
+    space: Mapping[str, Any] | None = None,
+    strategy: Any = None,
+    engine: str | None = None,
+    env: str | None = None,
+    population: int | None = None,
+    interval: int | str | None = None,
+    steps: int | str | None = None,
+    stop: Mapping[str, Any] | None = None,
+    mode: Literal["sync", "async"] | None = None,
+    seed: int | None = None,
+    score: str | None = None,
+    init: Mapping[str, Any] | None = None,
+    limit: float | str | None = None,
+    durable: int | Literal["auto"] | None = None,
+    keep: str | None = None,
+    runs: str | Path | None = None,
+    name: str | None = None,
+    folder: str | Path | None = None,
+    new: bool = False,
+    display: Literal["auto", "none"] = "auto",
+    **sections: Mapping[str, Any],
+) -> Run:
+    """Train a population and return its run.
+
+    The learner is a name, or your own: a function `train(state, hparams, steps, seed) -> state, metrics`, or a class
+    with train, save and load. `sections` are the settings of plug-ins, as in `pbt={"quantile": 0.2}`. An unfinished run
+    with the same settings is continued; `new` forbids that. `preset` and `config` files come first, arguments override.
+    """
+    arguments = {
+        "learner": learner,
+        "space": space,
+        "strategy": strategy,
+        "engine": engine,
+        "env": env,
+        "population": population,
+        "interval": interval,
+        "steps": steps,
+        "stop": stop,
+        "mode": mode,
+        "seed": seed,
+        "score": score,
+        "init": init,
+        "limit": limit,
+        "durable": durable,
+        "keep": keep,
+        "runs": None if runs is None else str(runs),
+        "name": name,
+        **sections,
+    }
+    files = [config] if isinstance(config, (str, Path)) else config
+    layers = [*_preset(preset), *(file(Path(path)) for path in files), python(arguments)]
+    how = Launch(folder=None if folder is None else Path(folder), new=new)
+    with _display(display) as shown:
+        return launch(resolved(stack(layers)), shown.watching(how))
+
+
+def resume(folder: str | Path, *, learner: Any = None, display: Literal["auto", "none"] = "auto", **changes: Any) -> Run:
+    """Continue a run to its end. `changes` override its config, such as `stop={"turns": 200}`.
+
+    A learner that cannot be imported by name, such as a function in a notebook, has to be given again.
+    """
+    with _display(display) as shown:
+        return proceed(
+            Path(folder), remembered(Path(folder), [python({"learner": learner, **changes})]), shown.watching(Launch())
+        )
+
+
+def remembered(folder: Path, layers: Sequence[Layer] = ()) -> Config:
+    """The config of an existing run, with further layers on top."""
+    kept: Layer = {key: Setting(value, source) for key, (value, source) in Run.open(folder).meta["config"].items()}
+    layer = stack([kept, *layers])
+    learner = layer["learner"].value
+    if isinstance(learner, str) and learner.startswith("__main__:"):
+        raise ValueError(
+            f"the learner of {folder} is {learner.partition(':')[2]!r} of a script or notebook, which cannot be found by "
+            "name: run that script again, which continues the run, or put the learner into a module"
+        )
+    return resolved(layer)
+
+
+def _preset(name: str | None) -> list[Layer]:
+    return [] if name is None else [config_layers.preset(name)]
+
+
+def _display(display: str) -> Display:
+    return display_for(sys.stdout, quiet=display == "none")

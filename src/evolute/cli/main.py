@@ -1,0 +1,184 @@
+"""The commands: run, resume, ls, show. Each imports what it needs when it is called, so that help is quick."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    help="Train populations of reinforcement-learning agents that tune themselves while they learn.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+SEVERAL = ("-c", "--config", "-m", "--set")
+
+Preset = Annotated[
+    list[str] | None, typer.Argument(help="Presets or config files, stacked in order. `evolute presets` lists them.")
+]
+Configs = Annotated[list[str] | None, typer.Option("-c", "--config", help="Config files; later ones win.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("-m", "--set", help="key=value; a range is evolved, an empty value removes the key.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per turn and a final one.")]
+TakeOver = Annotated[bool, typer.Option("--take-over", help="Take a run over from another host whose process is dead.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder, or its name in runs/.")]
+
+
+@app.command()
+def run(
+    preset: Preset = None,
+    config: Configs = None,
+    override: Overrides = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="The run's folder; by default the next free one in runs/.")
+    ] = None,
+    new: Annotated[bool, typer.Option("--new", help="Start anew although an equal run is unfinished.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run, and stop.")] = False,
+    as_json: AsJson = False,
+    take_over: TakeOver = False,
+) -> None:
+    """Train a population. The same command again continues a run that was not finished."""
+    from evolute.cli.train import start
+
+    start(
+        preset or [],
+        config or [],
+        override or [],
+        folder=folder,
+        new=new,
+        dry_run=dry_run,
+        as_json=as_json,
+        take_over=take_over,
+    )
+
+
+@app.command()
+def resume(folder: RunFolder, override: Overrides = None, as_json: AsJson = False, take_over: TakeOver = False) -> None:
+    """Continue a run; -m changes its settings, such as stop.turns=200."""
+    from evolute.cli.train import carry_on
+
+    carry_on(located(folder), override or [], as_json=as_json, take_over=take_over)
+
+
+@app.command(name="ls")
+def list_runs(
+    parent: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to look.")] = Path("runs"),
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """List runs: state, best score, age, size."""
+    from evolute import folders
+
+    rows = [_row(folder) for folder in folders.runs(parent)]
+    if as_json:
+        print(json.dumps(rows))
+        return
+    from evolute.report.summary import listing, printed
+
+    if rows:
+        printed(listing(rows))
+    else:
+        print(f"no runs in {parent}")
+
+
+@app.command()
+def show(
+    folder: RunFolder,
+    member: Annotated[int | None, typer.Option("--member", help="Tell the story of this member instead of the best.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Tell the whole story of a run: population, best schedule, line of descent."""
+    from evolute.report.story import first_failure, story
+    from evolute.result import Run
+
+    opened = Run.open(located(folder))
+    told = story(opened, member)
+    if as_json:
+        print(json.dumps(told))
+        return
+    from evolute.report.summary import full, printed
+
+    failure = first_failure(opened.population)
+    printed(full(told, None if failure is None else failure.report.error))
+
+
+@app.command()
+def presets() -> None:
+    """List the presets that come with Evolute."""
+    from evolute.config.layers import PRESETS
+    from evolute.config.layers import presets as names
+
+    for name in names():
+        first = (PRESETS / f"{name}.yaml").read_text().splitlines()[0]
+        print(f"{name:14} {first.removeprefix('# ')}")
+
+
+def located(folder: Path) -> Path:
+    """The run's folder, also when only its name in runs/ was given."""
+    from evolute import folders
+
+    inside = Path("runs") / folder
+    return inside if not folders.is_run(folder) and folders.is_run(inside) else folder
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The program `evolute`: expected trouble is one sentence and exit code 2, without a traceback."""
+    arguments = spread(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app(arguments, prog_name="evolute")
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except (ValueError, RuntimeError) as error:
+        if not _expected(error):
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def spread(arguments: list[str]) -> list[str]:
+    """`-c a b` as `-c a -c b`: an option that takes several values takes all up to the next option."""
+    spread_out: list[str] = []
+    option, fresh = "", False
+    for argument in arguments:
+        if argument.startswith("-"):
+            option, fresh = (argument, True) if argument in SEVERAL else ("", False)
+            spread_out.append(argument)
+            continue
+        if option and not fresh:
+            spread_out.append(option)
+        spread_out.append(argument)
+        fresh = False
+    return spread_out
+
+
+def _expected(error: Exception) -> bool:
+    """Whether this is trouble that a sentence explains: a bad config, a disk, a lock, a run in which all failed."""
+    from evolute.config.error import ConfigError
+    from evolute.core.loop import AllFailedError
+    from evolute.store.error import StoreError
+
+    return isinstance(error, (ConfigError, StoreError, AllFailedError))
+
+
+def _row(folder: Path) -> dict[str, Any]:
+    from evolute import folders
+    from evolute.core.population import best
+    from evolute.result import Run
+    from evolute.store.error import StoreError
+
+    row: dict[str, Any] = {"run": str(folder), "age": time.time() - folder.stat().st_mtime, "size": folders.size(folder)}
+    try:
+        opened = Run.open(folder)
+    except StoreError as error:
+        return {**row, "status": "unreadable", "score": None, "turns": 0, "error": str(error)}
+    top = best(opened.population)
+    turns = sum(member.turns for member in opened.population.members)
+    age = time.time() - opened.meta["created"]
+    return {**row, "status": opened.status, "score": None if top is None else top.score, "turns": turns, "age": age}

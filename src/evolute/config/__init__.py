@@ -1,0 +1,1 @@
+"""From files, overrides and Python arguments to one resolved config in which every value knows where it came from."""

@@ -1,0 +1,152 @@
+"""Layers of settings, stacked: a preset, files, overrides, Python arguments. Later wins, an empty value removes a key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from evolute.config.error import ConfigError
+from evolute.core.names import closest
+
+PRESETS = Path(__file__).parent / "presets"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One value and where it was given."""
+
+    value: Any
+    source: str
+
+
+Layer = dict[str, Setting]
+"""Settings by their dotted key."""
+
+
+class Loader(yaml.SafeLoader):
+    """YAML as in version 1.2's core schema: `1e-5` is a number, and `on`, `no` and `12:30` are words."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("int", r"[-+]?[0-9][0-9_]*|0x[0-9a-fA-F]+|0o[0-7]+", "-+0123456789"),
+    (
+        "float",
+        r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+):
+    Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), list(_first))
+
+
+def _whole(loader: Loader, node: yaml.ScalarNode) -> int:
+    text = node.value.replace("_", "")
+    return int(text, 0) if text[:2] in ("0x", "0o") else int(text)
+
+
+Loader.add_constructor("tag:yaml.org,2002:int", _whole)
+
+
+def parse(text: str) -> Any:
+    """One value as YAML writes it."""
+    return yaml.load(text, Loader)
+
+
+def preset(name: str) -> Layer:
+    """The preset of this name, or the file if the name is a path."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml"):
+        return file(path)
+    names = presets()
+    if name not in names:
+        raise ConfigError(f"no preset {name!r}{closest(name, names)}; a file is given by its path, such as ./{name}.yaml")
+    return file(PRESETS / f"{name}.yaml", f"preset {name}")
+
+
+def presets() -> list[str]:
+    """The presets that are shipped."""
+    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+
+
+def file(path: Path, label: str | None = None) -> Layer:
+    """The settings of a YAML file, each with its line."""
+    label = label or str(path)
+    try:
+        node = yaml.compose(path.read_text(), Loader)
+    except OSError as error:
+        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        hint = "; a range inside { } must be quoted" if "{" in str(error) or "flow" in str(error) else ""
+        raise ConfigError(f"{path} is not valid YAML{hint}: {' '.join(str(error).split())}") from error
+    if node is None:
+        return {}
+    if not isinstance(node, yaml.MappingNode):
+        raise ConfigError(f"{path} must hold `key: value` lines")
+    return dict(_leaves(node, "", label))
+
+
+def override(text: str) -> Layer:
+    """The setting in `key=value`, as on the command line."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"-m {text}: write key=value, or key= to remove the key")
+    try:
+        return {key.strip(): Setting(parse(value), "-m")}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"-m {text}: the value is not valid YAML") from error
+
+
+def python(values: Mapping[str, Any], source: str = "python", prefix: str = "") -> Layer:
+    """Settings given as Python arguments; a dict is a section, None is left alone."""
+    layer: Layer = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping) and not isinstance(value, type):
+            layer |= python(value, source, f"{prefix}{key}.")
+        elif value is not None:
+            layer[f"{prefix}{key}"] = Setting(value, source)
+    return layer
+
+
+def stack(layers: Iterable[Layer]) -> Layer:
+    """One layer of all: later ones win, and a value that is empty removes its key and all below it."""
+    merged: Layer = {}
+    for layer in layers:
+        for key, setting in layer.items():
+            merged = {other: kept for other, kept in merged.items() if not _covers(key, other)}
+            if setting.value is not None:
+                merged[key] = setting
+    return merged
+
+
+def _covers(key: str, other: str) -> bool:
+    """Whether setting `key` replaces what was set as `other`: the same key, one below it, or one above it."""
+    return other == key or other.startswith(f"{key}.") or key.startswith(f"{other}.")
+
+
+def _leaves(node: yaml.MappingNode, prefix: str, label: str) -> Iterator[tuple[str, Setting]]:
+    seen: dict[str, int] = {}
+    for key_node, value in node.value:
+        key, line = f"{prefix}{key_node.value}", key_node.start_mark.line + 1
+        if key in seen:
+            raise ConfigError(f"{label}:{line}: the key {key!r} stands at line {seen[key]} already")
+        seen[key] = line
+        if isinstance(value, yaml.MappingNode) and value.value:
+            yield from _leaves(value, f"{key}.", label)
+        else:
+            yield key, Setting(_construct(value), f"{label}:{line}")
+
+
+def _construct(node: yaml.Node) -> Any:
+    loader = Loader("")
+    try:
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()

@@ -1,0 +1,87 @@
+"""The settings of a run that belong to no plug-in: each with its type, default and meaning, in one table."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt
+from pydantic import BeforeValidator
+
+from evolute.core.durability import Keep
+
+_COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_TIMES = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def count(value: Any) -> Any:
+    """A whole number, also as `500k` or `25M`."""
+    found = re.fullmatch(r"([0-9.]+)\s*([kMG])", value) if isinstance(value, str) else None
+    return value if found is None else round(float(found[1]) * _COUNTS[found[2]])
+
+
+def duration(value: Any) -> Any:
+    """Seconds, also as `90s`, `10m`, `2h` or `1d`."""
+    found = re.fullmatch(r"([0-9.]+)\s*([smhd])", value) if isinstance(value, str) else None
+    return value if found is None else float(found[1]) * _TIMES[found[2]]
+
+
+def keep(value: Any) -> Keep:
+    """Which checkpoints stay: `last 2, best, lineage-of-best, every 10`."""
+    if isinstance(value, Keep):
+        return value
+    words = value if isinstance(value, list) else str(value).split(",")
+    chosen: dict[str, Any] = {"last": 1, "best": 0}
+    for word in (str(word).strip() for word in words):
+        found = re.fullmatch(r"(last|best|every)(?:\s+(\d+))?|lineage-of-best", word)
+        if found is None or (found[1] == "every" and found[2] is None):
+            raise ValueError(f"{word!r} is none of: last, last N, best, best N, lineage-of-best, every N")
+        chosen |= {found[1]: int(found[2] or 1)} if found[1] else {"lineage": True}
+    return Keep(**chosen)
+
+
+Count = Annotated[int, BeforeValidator(count), Gt(0)]
+Seconds = Annotated[float, BeforeValidator(duration), Gt(0)]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting: its type, its default, and what it means."""
+
+    type: Any
+    default: Any
+    meaning: str
+
+
+FIELDS: dict[str, Field] = {
+    "learner": Field(Any, None, "what trains the members: a shipped learner, package.module:name, or in Python a function"),
+    "strategy": Field(Any, "pbt", "what decides who inherits and which hyper-parameters come next"),
+    "engine": Field(Any, "inline", "where the members train"),
+    "env": Field(str | None, None, "the environment, for learners that need one"),
+    "population": Field(Annotated[int, Gt(0)], 8, "how many members there are"),
+    "interval": Field(Count, 1, "environment steps of each member per turn; 500k and 25M are understood"),
+    "steps": Field(Count | None, None, "short for stop.steps"),
+    "stop.turns": Field(Count | None, None, "end after so many turns of each member"),
+    "stop.steps": Field(Count | None, None, "end after so many steps of each member"),
+    "stop.time": Field(Seconds | None, None, "end after so much time: seconds, or 10m, 2h, 1d"),
+    "stop.score": Field(float | None, None, "end when a member reaches this score"),
+    "mode": Field(Literal["sync", "async"], "sync", "sync: all members finish a turn before the next; async: nobody waits"),
+    "seed": Field(Annotated[int, Ge(0)], 0, "all chance in the run follows from this number"),
+    "score": Field(str, "score", "the metric to maximise; -loss minimises the metric loss"),
+    "init.hparams": Field(list[dict[str, Any]], [], "hyper-parameters that the first members start with"),
+    "limit": Field(Seconds | None, None, "how long a turn of one member may take before it counts as failed"),
+    "durable": Field(
+        Literal["auto"] | Annotated[int, Gt(0)],
+        "auto",
+        "save states every so many turns; auto: as often as 3 % of the time allows",
+    ),
+    "keep": Field(
+        Annotated[Keep, BeforeValidator(keep)],
+        "last 2, best",
+        "checkpoints that stay: last N, best N, lineage-of-best, every N",
+    ),
+    "runs": Field(str, "runs", "the folder in which new run folders are made"),
+    "name": Field(str | None, None, "the first part of a new run folder's name; by default the preset's or learner's"),
+}
+PLUGINS = {"learner": "learners", "strategy": "strategies", "engine": "engines"}

@@ -1,0 +1,140 @@
+"""The records that pass between strategy, engine and store: orders, reports and the names of states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Json = Any
+Hparams = Mapping[str, Any]
+
+
+class Ref(NamedTuple):
+    """The name of an immutable state: what `member` was after `turn`."""
+
+    member: int
+    turn: int
+
+    def __str__(self) -> str:
+        return f"member {self.member} after turn {self.turn}"
+
+
+class Match(NamedTuple):
+    """One game against another member's state; `score` is 1 for a win, 0.5 for a draw, 0 for a loss."""
+
+    opponent: Ref
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a member shall do next.
+
+    `start` names the state to continue from, None means fresh weights. `own` is the member's own last state, for what
+    it keeps when it inherits. `steps` of 0 asks for the run's interval, and the loop sets `seed`: a strategy fills in
+    neither. `why` is the strategy's reason, kept in the journal.
+    """
+
+    member: int
+    turn: int
+    hparams: Hparams
+    start: Ref | None = None
+    steps: int = 0
+    seed: int = 0
+    own: Ref | None = None
+    teacher: Ref | None = None
+    opponents: tuple[Ref, ...] = ()
+    why: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def ref(self) -> Ref:
+        """The name of the state that this order makes."""
+        return Ref(self.member, self.turn)
+
+    @property
+    def links(self) -> tuple[Ref, ...]:
+        """Every state that must exist before this order can run."""
+        return tuple(ref for ref in (self.start, self.own, self.teacher, *self.opponents) if ref is not None)
+
+    def to_json(self) -> dict[str, Json]:
+        """The order without its name, which the journal keeps in columns; what is not set is left out."""
+        body: dict[str, Json] = {"hparams": dict(self.hparams), "steps": self.steps, "seed": self.seed}
+        for key in ("start", "own", "teacher"):
+            if (ref := getattr(self, key)) is not None:
+                body[key] = list(ref)
+        if self.opponents:
+            body["opponents"] = [list(ref) for ref in self.opponents]
+        if self.why:
+            body["why"] = dict(self.why)
+        return body
+
+    @classmethod
+    def from_json(cls, member: int, turn: int, body: Mapping[str, Json]) -> Order:
+        """The inverse of `to_json`."""
+        return cls(
+            member,
+            turn,
+            body["hparams"],
+            steps=body["steps"],
+            seed=body["seed"],
+            start=_ref(body.get("start")),
+            own=_ref(body.get("own")),
+            teacher=_ref(body.get("teacher")),
+            opponents=tuple(Ref(*pair) for pair in body.get("opponents", ())),
+            why=body.get("why", {}),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of an order: metrics and the digest of the new state, or the error that left no state behind.
+
+    `seconds` is how long the turn took; it is not part of the canonical record, since it differs from run to run.
+    """
+
+    order: Order
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    steps: int = 0
+    matches: tuple[Match, ...] = ()
+    digest: str | None = None
+    error: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None
+
+    @property
+    def reason(self) -> str:
+        """The error's last line, which names the exception."""
+        lines = (self.error or "").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def to_json(self) -> dict[str, Json]:
+        """The report without its order's name; what is not set is left out."""
+        body: dict[str, Json] = {"metrics": dict(self.metrics), "steps": self.steps}
+        if self.matches:
+            body["matches"] = [[list(match.opponent), match.score] for match in self.matches]
+        if self.digest is not None:
+            body["digest"] = self.digest
+        if self.error is not None:
+            body["error"] = self.error
+        return body
+
+    @classmethod
+    def from_json(cls, order: Order, body: Mapping[str, Json], *, seconds: float = 0.0) -> Report:
+        """The inverse of `to_json`."""
+        return cls(
+            order,
+            metrics=body["metrics"],
+            steps=body["steps"],
+            matches=tuple(Match(Ref(*ref), score) for ref, score in body.get("matches", ())),
+            digest=body.get("digest"),
+            error=body.get("error"),
+            seconds=seconds,
+        )
+
+
+def _ref(pair: list[int] | None) -> Ref | None:
+    return None if pair is None else Ref(*pair)

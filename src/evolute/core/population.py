@@ -1,0 +1,137 @@
+"""All orders and reports so far, folded into one immutable value.
+
+Each finished turn points to the turn before it in its slot and to the turn whose state it continued, so history and
+line of descent are walks along pointers, and folding a report costs the same however long the run is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from evolute.core.order import Hparams, Json, Order, Ref, Report
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Turn:
+    """One finished training interval of one member.
+
+    `score` is the report's, or that of the state it continued when no episode ended, or None; `steps` counts env steps
+    along the line of descent.
+    """
+
+    order: Order
+    report: Report
+    before: Turn | None
+    parent: Turn | None
+    score: float | None
+    steps: int
+
+    @property
+    def ref(self) -> Ref:
+        return self.order.ref
+
+    @property
+    def failed(self) -> bool:
+        return self.report.failed
+
+    def __repr__(self) -> str:
+        return f"Turn({self.order.member}, {self.order.turn}, score={self.score}, failed={self.failed})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Member:
+    """A slot of the population: what it runs now, its last turn, and its last turn that left a state."""
+
+    slot: int
+    running: Order | None = None
+    last: Turn | None = None
+    latest: Turn | None = None
+    steps: int = 0
+
+    @property
+    def turns(self) -> int:
+        """How many turns this slot has finished, failed ones included; also the number of its next turn."""
+        return 0 if self.last is None else self.last.order.turn + 1
+
+    @property
+    def failed(self) -> bool:
+        return self.last is not None and self.last.failed
+
+    def history(self) -> Iterator[Turn]:
+        """The slot's finished turns, newest first."""
+        turn = self.last
+        while turn is not None:
+            yield turn
+            turn = turn.before
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Population:
+    """The members, as the journal so far has left them."""
+
+    members: tuple[Member, ...]
+
+    @classmethod
+    def of(cls, size: int) -> Population:
+        return cls(tuple(Member(slot) for slot in range(size)))
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __getitem__(self, slot: int) -> Member:
+        return self.members[slot]
+
+    @property
+    def running(self) -> list[Order]:
+        return [member.running for member in self.members if member.running is not None]
+
+    def find(self, ref: Ref) -> Turn:
+        """The finished turn that made the state `ref`."""
+        for turn in self.members[ref.member].history():
+            if turn.order.turn == ref.turn:
+                return turn
+        raise KeyError(f"no finished turn made the state of {ref}")
+
+    def draft(self, slot: int, hparams: Hparams, *, start: Ref | None = None, **why: Json) -> Order:
+        """The next order of a member; the loop adds steps and seed."""
+        return Order(slot, self.members[slot].turns, hparams, start=start, why=why)
+
+    def order(self, orders: Iterable[Order]) -> Population:
+        """The population in which these orders run."""
+        members = list(self.members)
+        for order in orders:
+            members[order.member] = replace(members[order.member], running=order)
+        return Population(tuple(members))
+
+    def report(self, reports: Iterable[Report]) -> Population:
+        """The population in which these reports have come in."""
+        members = list(self.members)
+        for report in reports:
+            members[report.order.member] = self._fold(members[report.order.member], report)
+        return Population(tuple(members))
+
+    def _fold(self, member: Member, report: Report) -> Member:
+        order = report.order
+        parent = None if order.start is None else self.find(order.start)
+        score = report.metrics.get("score")
+        if score is None and parent is not None and not report.failed:
+            score = parent.score
+        steps = report.steps + (0 if parent is None else parent.steps)
+        turn = Turn(order, report, member.last, parent, score, steps)
+        latest = member.latest if report.failed else turn
+        return Member(member.slot, None, turn, latest, member.steps + report.steps)
+
+
+def descent(turn: Turn) -> Iterator[Turn]:
+    """The line of descent: this turn, the one whose state it continued, and so on back to fresh weights."""
+    ancestor: Turn | None = turn
+    while ancestor is not None:
+        yield ancestor
+        ancestor = ancestor.parent
+
+
+def best(population: Population) -> Turn | None:
+    """The highest-scoring latest turn; ties go to the lower slot."""
+    turns = [m.latest for m in population.members if m.latest is not None and m.latest.score is not None]
+    return max(turns, key=lambda turn: turn.score or 0.0, default=None)

@@ -1,0 +1,165 @@
+"""The four plug-ins as protocols, what they hand to one another, and the plan that a strategy is built for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from evolute.core.order import Hparams, Json, Match, Order, Ref, Report
+from evolute.core.population import Population
+from evolute.core.space import Space
+from evolute.core.tree import Tree
+
+C = TypeVar("C")
+Progress = Callable[[float, str], None]
+"""Called during a turn with the share done, 0 to 1, and a word on what is going on ("compiling")."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a strategy is built for: the space, the number of members, and how long they train."""
+
+    space: Space
+    size: int
+    interval: int
+    turns: int | None = None
+    first: tuple[Hparams, ...] = ()
+    """Hyper-parameters that the first members start with; what they leave out is drawn."""
+
+
+class Strategy(Protocol):
+    """Decides the orders. Pure: all memory is in `state`, which is JSON, all chance in `rng`."""
+
+    def init(self) -> Json:
+        """The state before the first decision."""
+
+    def step(
+        self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
+    ) -> tuple[Json, list[Order]]:
+        """The new state and one order for each ready member."""
+
+    def retain(self, state: Json, population: Population) -> Iterable[Ref]:
+        """States that a later order may still name, besides every member's latest."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What training made of one row of a cohort; with an error the row's state is void."""
+
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    steps: int | None = None
+    matches: tuple[Match, ...] = ()
+    error: str | None = None
+
+
+class Learner(Protocol[C]):
+    """Trains many members at once. `C` is a cohort: the states of several members, one row each.
+
+    A cohort that was handed out is never changed in place: somebody may still point to its rows.
+    """
+
+    @property
+    def together(self) -> bool:
+        """Whether one call trains several members faster than several calls would."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether an order and its start state always give the same bits."""
+
+    @property
+    def keeps_own(self) -> bool:
+        """Whether an heir keeps something of its own last state (a replay buffer), so that orders must name it."""
+
+    def shape(self, hparams: Hparams) -> str:
+        """Members whose hyper-parameters have the same shape can train in one cohort."""
+
+    def found(self, orders: Sequence[Order]) -> C:
+        """Fresh states, one row for each order, from the orders' seeds."""
+
+    def train(
+        self, cohort: C, orders: Sequence[Order], *, recall: Callable[[Ref], C], progress: Progress
+    ) -> tuple[C, Sequence[Outcome]]:
+        """The cohort after one turn of each row under its order; `recall` gives any state that an order links to."""
+
+    def pick(self, cohort: C, rows: Sequence[int]) -> C:
+        """The cohort of these rows; a row may be picked more than once."""
+
+    def join(self, cohorts: Sequence[C]) -> C:
+        """One cohort of all rows, in order."""
+
+    def dump(self, cohort: C, row: int) -> Tree:
+        """One row as a tree of arrays and plain values."""
+
+    def load(self, trees: Sequence[Tree]) -> C:
+        """The cohort of dumped rows."""
+
+    def policy(self, tree: Tree) -> Callable[..., Any]:
+        """What the member has learnt, to be called with an observation."""
+
+
+class States(Protocol):
+    """Where durable states are: the store's checkpoints, as an engine sees them."""
+
+    def write(self, ref: Ref, tree: Tree) -> int:
+        """Make a state durable; returns its size in bytes."""
+
+    def read(self, ref: Ref) -> Tree:
+        """A durable state; raises LostError when it is not there or damaged."""
+
+
+class LostError(RuntimeError):
+    """A state that an order links to is neither in memory nor durable."""
+
+
+class Engine(Protocol):
+    """Where cohorts run. Keeps the states it has made until `keep` lets them go."""
+
+    def submit(self, orders: Sequence[Order]) -> None:
+        """Take orders on; every state they link to is in memory or durable, or made by an order before."""
+
+    def wait(self) -> list[Report]:
+        """Block until a cohort has finished; empty only if nothing runs."""
+
+    def keep(self, refs: set[Ref]) -> None:
+        """Forget every state in memory but these."""
+
+    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+        """Make states that are in memory durable; returns the size of each in bytes."""
+
+    def now(self) -> float:
+        """The engine's clock, in seconds."""
+
+    def close(self) -> None:
+        """Stop all work and free everything."""
+
+
+class Journal(Protocol):
+    """The store's record of decisions and reports, as the loop sees it. Each call is one transaction."""
+
+    def decide(self, number: int, orders: Sequence[Order], state: Json) -> None:
+        """Write a decision: its orders, and the strategy's state after it."""
+
+    def record(self, reports: Sequence[Report], elapsed: float) -> None:
+        """Write reports, `elapsed` seconds of training into the run."""
+
+    def note(self, kind: str, **body: Json) -> None:
+        """Write down something that happened to the run."""
+
+    def end(self, reason: str) -> None:
+        """Write that the run has finished, and why."""
+
+
+class Checkpoints(States, Protocol):
+    """The store's durable states, as the loop sees them."""
+
+    def refs(self) -> set[Ref]:
+        """Every state that is durable."""
+
+    def remove(self, refs: Iterable[Ref]) -> None:
+        """Let durable states go."""
+
+    def verify(self, ref: Ref, digest: str | None) -> str | None:
+        """None if the state is durable and whole and has this digest, or a sentence that says what is wrong."""

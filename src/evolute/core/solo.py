@@ -1,0 +1,137 @@
+"""Learners that train one member at a time: a user's function, or an object that can also save and load its state.
+
+Both become a Learner whose cohorts are lists. A state is copied on its way in and out, so that user code may change it
+in place although others still point to it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from evolute.core.order import Hparams, Order, Ref
+from evolute.core.protocols import Learner, Outcome, Progress
+from evolute.core.tree import Tree, canonical
+
+ARGUMENTS = ("state", "hparams", "steps", "seed")
+Train = Callable[..., tuple[Any, Mapping[str, Any]]]
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """Training code whose state is not a tree of arrays: it also says how to save and load one."""
+
+    def train(self, state: Any, hparams: Hparams, steps: int, seed: int) -> tuple[Any, Mapping[str, Any]]:
+        """The state after `steps` more steps, and its metrics; a state of None asks for a fresh one."""
+
+    def save(self, state: Any, folder: Path) -> None:
+        """Write the state to files in an empty folder."""
+
+    def load(self, folder: Path) -> Any:
+        """The state that `save` wrote."""
+
+
+@dataclass(frozen=True)
+class Solo:
+    """A Learner made of code that trains one member. `thaw` and `freeze` turn a row's tree into a state and back."""
+
+    code: Train
+    thaw: Callable[[Tree], Any]
+    freeze: Callable[[Any], Tree]
+    repeatable: bool = True
+    wants_progress: bool = False
+    together: bool = False
+    keeps_own: bool = False
+
+    def shape(self, hparams: Hparams) -> str:
+        return ""
+
+    def found(self, orders: Sequence[Order]) -> list[Tree]:
+        return [None] * len(orders)
+
+    def train(
+        self, cohort: list[Tree], orders: Sequence[Order], *, recall: Callable[[Ref], list[Tree]], progress: Progress
+    ) -> tuple[list[Tree], list[Outcome]]:
+        extra = {"progress": progress} if self.wants_progress else {}
+        trees, outcomes = [], []
+        for tree, order in zip(cohort, orders, strict=True):
+            state = None if tree is None else self.thaw(tree)
+            result = self.code(state, dict(order.hparams), order.steps, order.seed, **extra)
+            state, metrics = _pair(result)
+            trees.append(self.freeze(state))
+            outcomes.append(Outcome(metrics))
+        return trees, outcomes
+
+    def pick(self, cohort: list[Tree], rows: Sequence[int]) -> list[Tree]:
+        return [cohort[row] for row in rows]
+
+    def join(self, cohorts: Sequence[list[Tree]]) -> list[Tree]:
+        return [tree for cohort in cohorts for tree in cohort]
+
+    def dump(self, cohort: list[Tree], row: int) -> Tree:
+        return cohort[row]
+
+    def load(self, trees: Sequence[Tree]) -> list[Tree]:
+        return list(trees)
+
+    def policy(self, tree: Tree) -> Callable[..., Any]:
+        raise TypeError("a learner made of one function has no policy: use the state itself, run.best.state")
+
+
+def adapt(made: Any) -> Learner[Any]:
+    """A Learner, from whatever a user gave: one already, an object with train, save and load, or a function."""
+    if is_train(made):
+        return Solo(made, thaw=canonical, freeze=canonical, wants_progress=_wants_progress(made))
+    if isinstance(made, type):
+        made = made()
+    if isinstance(made, Trainer):
+        return Solo(
+            made.train,
+            thaw=partial(_load, made),
+            freeze=partial(_save, made),
+            repeatable=bool(vars(type(made)).get("repeatable", False)),
+            wants_progress=_wants_progress(made.train),
+        )
+    learner: Learner[Any] = made
+    return learner
+
+
+def is_train(made: Any) -> bool:
+    """Whether this is a user's training function, known by its first four arguments."""
+    return inspect.isroutine(made) and tuple(inspect.signature(made).parameters)[:4] == ARGUMENTS
+
+
+def _wants_progress(code: Train) -> bool:
+    return "progress" in inspect.signature(code).parameters
+
+
+def _pair(result: Any) -> tuple[Any, Mapping[str, Any]]:
+    if not isinstance(result, tuple) or len(result) != 2:
+        what = f"a tuple of {len(result)}" if isinstance(result, tuple) else f"a {type(result).__name__}"
+        raise TypeError(f"train returned {what}: it must return the pair (state, metrics)")
+    return result
+
+
+def _save(trainer: Trainer, state: Any) -> Tree:
+    """The files that a trainer writes, by name: the state as it travels and rests."""
+    with tempfile.TemporaryDirectory(prefix="evolute-") as name:
+        folder = Path(name)
+        trainer.save(state, folder)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        if not files:
+            raise ValueError(f"{type(trainer).__name__}.save wrote no file into the folder it was given")
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def _load(trainer: Trainer, files: Tree) -> Any:
+    with tempfile.TemporaryDirectory(prefix="evolute-") as name:
+        for relative, content in files.items():
+            path = Path(name) / relative
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return trainer.load(Path(name))

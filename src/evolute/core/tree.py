@@ -1,0 +1,151 @@
+"""A state in one canonical byte form, used for its digest, its checkpoint and its way between processes.
+
+A state is a tree of dicts, lists and tuples over numpy arrays, numbers, strings, bytes and None. The form is a JSON
+header and raw array data: reading it can execute nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+Tree = Any
+MAGIC = b"EVOTREE1"
+_HEAD = struct.Struct("<8sQ")
+DIGEST_BYTES = 16
+
+
+class DamagedError(ValueError):
+    """Bytes that are not a whole tree: truncated, altered, or something else altogether."""
+
+
+def pack(tree: Tree) -> list[bytes | memoryview]:
+    """The tree as buffers whose concatenation `unpack` reads; the last one is the digest of the others."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    node = _pack(tree, "state", arrays)
+    header = json.dumps(
+        {"tree": node, "arrays": [[array.dtype.str, list(array.shape)] for array in arrays]}, separators=(",", ":")
+    ).encode()
+    body: list[bytes | memoryview] = [_HEAD.pack(MAGIC, len(header)), header]
+    body += [array.reshape(-1).view(np.uint8).data for array in arrays if array.nbytes]
+    return [*body, _digest(body)]
+
+
+def digest(tree: Tree) -> str:
+    """The digest of a tree's canonical bytes, as text."""
+    return bytes(pack(tree)[-1]).hex()
+
+
+def unpack(data: bytes | bytearray | memoryview) -> tuple[Tree, str]:
+    """The tree that was packed and its digest; raises DamagedError unless every byte is as it was written."""
+    view = memoryview(data)
+    if len(view) < _HEAD.size + DIGEST_BYTES or bytes(view[:8]) != MAGIC:
+        raise DamagedError("not a packed tree, or cut short")
+    body, tail = view[:-DIGEST_BYTES], bytes(view[-DIGEST_BYTES:])
+    if _digest([body]) != tail:
+        raise DamagedError("the checksum does not match the content")
+    _, length = _HEAD.unpack(body[: _HEAD.size])
+    header = json.loads(bytes(body[_HEAD.size : _HEAD.size + length]))
+    arrays = list(_arrays(header["arrays"], body[_HEAD.size + length :]))
+    return _unpack(header["tree"], arrays), tail.hex()
+
+
+def canonical(tree: Tree) -> Tree:
+    """A deep copy that shares no memory with `tree` and is what `unpack(pack(tree))` would give."""
+    if isinstance(tree, dict):
+        return {key: canonical(value) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(canonical(value) for value in tree)
+    if isinstance(tree, np.ndarray) or _is_jax(tree):
+        return np.array(tree, order="C", copy=True)
+    return tree
+
+
+def _digest(buffers: list[Any]) -> bytes:
+    hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for buffer in buffers:
+        hasher.update(buffer)
+    return hasher.digest()
+
+
+def _arrays(specs: list[Any], data: memoryview) -> Iterator[np.ndarray[Any, Any]]:
+    offset = 0
+    for dtype, shape in specs:
+        kind = np.dtype(dtype)
+        count = math.prod(shape)
+        yield (
+            np.frombuffer(data, dtype=kind, count=count, offset=offset).reshape(shape).copy()
+            if count
+            else np.empty(shape, kind)
+        )
+        offset += count * kind.itemsize
+
+
+def _pack(tree: Tree, path: str, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    """JSON for the tree; a container is an object with one key that names its kind, a leaf that is not JSON likewise."""
+    kind = type(tree)
+    if tree is None or kind in (bool, int, str):
+        return tree
+    if kind is float:
+        return tree if math.isfinite(tree) else {"f": str(tree)}
+    if kind is dict:
+        return {"d": [[_key(key, path), _pack(value, f"{path}[{key!r}]", arrays)] for key, value in tree.items()]}
+    if kind in (list, tuple):
+        name = "l" if kind is list else "t"
+        return {name: [_pack(value, f"{path}[{place}]", arrays) for place, value in enumerate(tree)]}
+    if kind is bytes:
+        return _leaf("b", np.frombuffer(tree, dtype=np.uint8), path, arrays)
+    if isinstance(tree, np.generic):
+        return _leaf("s", np.asarray(tree), path, arrays)
+    if kind is np.ndarray or _is_jax(tree):
+        return _leaf("a", np.asarray(tree), path, arrays)
+    raise TypeError(
+        f"{path} is a {kind.__module__}.{kind.__qualname__}: a state may hold dicts, lists, tuples, numpy arrays, numbers, "
+        "strings, bytes and None; convert it, or give the learner as a class with train, save and load"
+    )
+
+
+def _leaf(name: str, array: np.ndarray[Any, Any], path: str, arrays: list[np.ndarray[Any, Any]]) -> dict[str, int]:
+    if array.dtype.hasobject or array.dtype.kind == "V":
+        raise TypeError(f"{path} is an array of {array.dtype}: only plain numbers, booleans and text can be kept")
+    arrays.append(np.ascontiguousarray(array).reshape(array.shape))
+    return {name: len(arrays) - 1}
+
+
+def _key(key: Any, path: str) -> str | int:
+    if isinstance(key, (str, int)) and not isinstance(key, bool):
+        return key
+    raise TypeError(f"{path} has the key {key!r}: the keys of a state's dicts must be str or int")
+
+
+def _unpack(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Tree:
+    if not isinstance(node, dict):
+        return node
+    ((name, value),) = node.items()
+    match name:
+        case "d":
+            return {key: _unpack(child, arrays) for key, child in value}
+        case "l":
+            return [_unpack(child, arrays) for child in value]
+        case "t":
+            return tuple(_unpack(child, arrays) for child in value)
+        case "f":
+            return float(value)
+        case "a":
+            return arrays[value]
+        case "s":
+            return arrays[value][()]
+        case "b":
+            return arrays[value].tobytes()
+    raise DamagedError(f"unknown node {name!r}: written by a newer version?")
+
+
+def _is_jax(tree: Any) -> bool:
+    """Arrays of JAX become numpy's, which JAX takes as they are; the check imports nothing."""
+    return type(tree).__module__.split(".")[0] in ("jax", "jaxlib")

@@ -1,0 +1,145 @@
+"""What every engine does on each of its workers: find start states, train a cohort, keep the new states, report."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any
+
+from evolute.core.order import Hparams, Order, Ref, Report
+from evolute.core.protocols import Learner, LostError, Outcome, Progress, States
+from evolute.core.tree import Tree, digest
+
+Progressing = Callable[[list[Ref], float, str], None]
+
+
+@dataclass
+class Worker:
+    """Trains cohorts with one learner and remembers the states it has made.
+
+    `fixed` are the learner's settings that are not evolved; they join an order's hyper-parameters on the way to the
+    learner. `score` names the metric to maximise, with a minus sign in front if it is to be minimised.
+    """
+
+    learner: Learner[Any]
+    states: States
+    fixed: Hparams = field(default_factory=dict)
+    score: str = "score"
+    progress: Progressing = lambda refs, share, note: None
+    _rows: dict[Ref, tuple[Any, int]] = field(default_factory=dict)
+
+    def groups(self, orders: Sequence[Order]) -> list[list[Order]]:
+        """The orders as cohorts: members of one shape together, or each alone if the learner gains nothing by it."""
+        if not self.learner.together:
+            return [[order] for order in orders]
+        shapes: dict[str, list[Order]] = {}
+        for order in orders:
+            shapes.setdefault(self.learner.shape({**self.fixed, **order.hparams}), []).append(order)
+        return list(shapes.values())
+
+    def train(self, orders: Sequence[Order]) -> list[Report]:
+        """One turn of one cohort. If it fails as a whole, its members are tried one by one, to find who is to blame."""
+        started = time.perf_counter()
+        full = [replace(order, hparams={**self.fixed, **order.hparams}) for order in orders]
+        try:
+            cohort, outcomes = self.learner.train(
+                self._assemble(full), full, recall=self._recall, progress=self._progress(orders)
+            )
+            if len(outcomes) != len(orders):
+                raise ValueError(f"the learner returned {len(outcomes)} outcomes for {len(orders)} members")
+        except LostError:
+            raise
+        except Exception:
+            if len(orders) > 1:
+                return [report for order in orders for report in self.train([order])]
+            return [Report(orders[0], error=traceback.format_exc(), seconds=time.perf_counter() - started)]
+        seconds = time.perf_counter() - started
+        return [self._report(order, cohort, row, outcomes[row], seconds) for row, order in enumerate(orders)]
+
+    def keep(self, refs: set[Ref]) -> None:
+        """Forget every state but these."""
+        self._rows = {ref: row for ref, row in self._rows.items() if ref in refs}
+
+    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+        """Make states durable; those that are not in memory are so already."""
+        return {ref: self.states.write(ref, self.dump(ref)) for ref in refs if ref in self._rows}
+
+    def dump(self, ref: Ref) -> Tree:
+        """A state that is in memory, as a tree."""
+        return self.learner.dump(*self._rows[ref])
+
+    def adopt(self, ref: Ref, tree: Tree) -> None:
+        """Take on a state that was made elsewhere."""
+        self._rows[ref] = (self.learner.load([tree]), 0)
+
+    def _report(self, order: Order, cohort: Any, row: int, outcome: Outcome, seconds: float) -> Report:
+        """The report of one row; a row that failed, or whose metrics are not numbers, leaves no state behind."""
+        try:
+            if outcome.error is not None:
+                return Report(order, error=outcome.error, seconds=seconds)
+            metrics = _numbers(outcome.metrics, self.score)
+            mark = digest(self.learner.dump(cohort, row))
+        except Exception:
+            return Report(order, error=traceback.format_exc(), seconds=seconds)
+        self._rows[order.ref] = (cohort, row)
+        steps = order.steps if outcome.steps is None else outcome.steps
+        return Report(order, metrics, steps, outcome.matches, mark, seconds=seconds)
+
+    def _assemble(self, orders: Sequence[Order]) -> Any:
+        """The cohort of the orders' start states, one row each."""
+        fresh = [order for order in orders if order.start is None]
+        if len(fresh) == len(orders):
+            return self.learner.found(orders)
+        founded = iter(range(len(fresh)))
+        base = self.learner.found(fresh) if fresh else None
+        places = [(base, next(founded)) if order.start is None else self._row(order.start) for order in orders]
+        if all(cohort is places[0][0] for cohort, _ in places):
+            return self.learner.pick(places[0][0], [row for _, row in places])
+        return self.learner.join([self.learner.pick(cohort, [row]) for cohort, row in places])
+
+    def _recall(self, ref: Ref) -> Any:
+        cohort, row = self._row(ref)
+        return self.learner.pick(cohort, [row])
+
+    def _row(self, ref: Ref) -> tuple[Any, int]:
+        if ref not in self._rows:
+            self.adopt(ref, self.states.read(ref))
+        return self._rows[ref]
+
+    def _progress(self, orders: Sequence[Order]) -> Progress:
+        refs = [order.ref for order in orders]
+
+        def progress(share: float, note: str = "") -> None:
+            self.progress(refs, share, note)
+
+        return progress
+
+
+def _numbers(metrics: Mapping[str, Any], score: str) -> dict[str, float | None]:
+    """The metrics as plain numbers with a finite `score`, which may be None when no episode has ended."""
+    if not isinstance(metrics, Mapping):
+        raise TypeError(f"the metrics are a {type(metrics).__name__}: give a dict of numbers such as {{'score': 1.0}}")
+    name, sign = (score[1:], -1.0) if score.startswith("-") else (score, 1.0)
+    if name not in metrics:
+        raise KeyError(f"the metrics {sorted(metrics)} have no {name!r}, which is what members are compared by")
+    numbers = {key: None if value is None else _number(key, value) for key, value in metrics.items()}
+    value = numbers[name]
+    if value is not None and not math.isfinite(value):
+        raise FloatingPointError(f"the score is {value}")
+    numbers["score"] = None if value is None else sign * value
+    return numbers
+
+
+def _number(key: str, value: Any) -> float:
+    """A number, also from numpy's or JAX's scalars and arrays without dimensions."""
+    if isinstance(value, Real):
+        return float(value)
+    shape = getattr(value, "shape", None)
+    if shape == ():
+        return float(value)
+    what = f"shape {shape}" if shape is not None else type(value).__name__
+    raise TypeError(f"the metric {key!r} must be one number, and is of {what}")

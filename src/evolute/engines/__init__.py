@@ -1,0 +1,1 @@
+"""Engines run cohorts: one to a file, named for the file."""

@@ -1,0 +1,188 @@
+"""A worker in a child process that is killed when a turn takes too long.
+
+The states stay here and travel with each order, so that killing the child loses nothing. Messages are packed trees;
+only the learner itself, which comes from this very process, is pickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe
+
+import cloudpickle
+
+from evolute.core.order import Order, Ref, Report
+from evolute.core.protocols import LostError
+from evolute.core.tree import Tree, pack, unpack
+from evolute.core.worker import Worker
+
+STRIKES = 3
+TICK = 0.1
+START_LIMIT = 120.0
+
+
+@dataclass
+class Child:
+    """Stands in for `worker`, whose learner it sends to a child process."""
+
+    worker: Worker
+    limit: float
+    _trees: dict[Ref, Tree] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = None
+    _pipe: Connection | None = None
+
+    def groups(self, orders: Sequence[Order]) -> list[list[Order]]:
+        return self.worker.groups(orders)
+
+    def train(self, orders: Sequence[Order]) -> list[Report]:
+        """One turn of one cohort. If the child has to be killed, or dies, its members are tried one by one."""
+        started = time.monotonic()
+        for strike in range(STRIKES):
+            try:
+                return self._exchange(orders)
+            except TimeoutError as error:
+                wrong, last = str(error), True
+            except (EOFError, ConnectionError):
+                wrong, last = f"the worker process died ({self._end()})", strike == STRIKES - 1
+            self._kill()
+            if len(orders) > 1:
+                return [report for order in orders for report in self.train([order])]
+            if last:
+                break
+        return [Report(orders[0], error=wrong, seconds=time.monotonic() - started)]
+
+    def keep(self, refs: set[Ref]) -> None:
+        self._trees = {ref: tree for ref, tree in self._trees.items() if ref in refs}
+
+    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+        return {ref: self.worker.states.write(ref, self._trees[ref]) for ref in refs if ref in self._trees}
+
+    def close(self) -> None:
+        self._kill()
+
+    def _exchange(self, orders: Sequence[Order]) -> list[Report]:
+        pipe = self._started()
+        refs = sorted({ref for order in orders for ref in order.links})
+        _send(
+            pipe,
+            {
+                "orders": [[*order.ref, order.to_json()] for order in orders],
+                "states": [[*ref, self._tree(ref)] for ref in refs],
+            },
+        )
+        answer = self._answer(pipe, self.limit * len(orders))
+        for member, turn, tree in answer["states"]:
+            self._trees[Ref(member, turn)] = tree
+        return [
+            Report.from_json(order, body, seconds=seconds)
+            for order, (body, seconds) in zip(orders, answer["reports"], strict=True)
+        ]
+
+    def _answer(self, pipe: Connection, limit: float) -> Tree:
+        """The child's answer; what it says of its progress on the way is passed on."""
+        deadline = time.monotonic() + limit
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"TimeoutError: the turn took longer than its limit of {self.limit:g} s")
+            if pipe.poll(min(left, TICK)):
+                message = unpack(pipe.recv_bytes())[0]
+                if "progress" not in message:
+                    return message
+                refs, share, note = message["progress"]
+                self.worker.progress([Ref(*ref) for ref in refs], share, note)
+
+    def _tree(self, ref: Ref) -> Tree:
+        if ref not in self._trees:
+            self._trees[ref] = self.worker.states.read(ref)
+        return self._trees[ref]
+
+    def _started(self) -> Connection:
+        if self._pipe is None:
+            here, there = Pipe()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "evolute.engines.child", str(there.fileno())],
+                pass_fds=[there.fileno()],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                start_new_session=True,
+            )
+            there.close()
+            self._pipe = here
+            payload = (self.worker.learner, self.worker.fixed, self.worker.score)
+            here.send_bytes(cloudpickle.dumps(payload))
+            self._answer(here, START_LIMIT)
+        return self._pipe
+
+    def _end(self) -> str:
+        """How the child ended."""
+        if self._process is None:
+            return "it never started"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(1)
+            return f"signal {-code}" if code < 0 else f"exit code {code}"
+        return "it closed its connection"
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, 9)
+            self._process.wait()
+        if self._pipe is not None:
+            self._pipe.close()
+        self._process = self._pipe = None
+
+
+class Nowhere:
+    """The child's durable states: none, since all it needs travels with its orders."""
+
+    def write(self, ref: Ref, tree: Tree) -> int:
+        raise LostError(f"the state of {ref} cannot be made durable here")
+
+    def read(self, ref: Ref) -> Tree:
+        raise LostError(f"the state of {ref} did not come with its order")
+
+
+def serve(pipe: Connection) -> None:
+    """The child's life: receive the learner, then train cohort after cohort until the pipe closes."""
+    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    learner, fixed, score = cloudpickle.loads(pipe.recv_bytes())
+    worker = Worker(learner, Nowhere(), fixed, score, lambda refs, share, note: _say(pipe, refs, share, note))
+    _send(pipe, {"ready": True})
+    with contextlib.suppress(EOFError):
+        while True:
+            _send(pipe, _turn(worker, unpack(pipe.recv_bytes())[0]))
+
+
+def _leave_with_parent(parent: int) -> None:
+    """End with the parent, also in the middle of a turn: a killed leader leaves no orphan behind."""
+    while os.getppid() == parent:
+        time.sleep(TICK)
+    os._exit(1)
+
+
+def _turn(worker: Worker, message: Tree) -> Tree:
+    for member, turn, tree in message["states"]:
+        worker.adopt(Ref(member, turn), tree)
+    reports = worker.train([Order.from_json(*order) for order in message["orders"]])
+    states = [[*report.order.ref, worker.dump(report.order.ref)] for report in reports if not report.failed]
+    worker.keep(set())
+    return {"reports": [[report.to_json(), report.seconds] for report in reports], "states": states}
+
+
+def _say(pipe: Connection, refs: list[Ref], share: float, note: str) -> None:
+    _send(pipe, {"progress": [[list(ref) for ref in refs], float(share), note]})
+
+
+def _send(pipe: Connection, message: Tree) -> None:
+    pipe.send_bytes(b"".join(pack(message)))
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,57 @@
+"""The engine that trains in this process, one cohort after the other.
+
+With a time limit it trains in a child process instead, which can be killed when it hangs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from evolute.core.order import Order, Ref, Report
+from evolute.core.worker import Worker
+from evolute.engines.child import Child
+
+
+class Trainee(Protocol):
+    """What both a worker here and one in a child process do."""
+
+    def groups(self, orders: Sequence[Order]) -> list[list[Order]]: ...
+    def train(self, orders: Sequence[Order]) -> list[Report]: ...
+    def keep(self, refs: set[Ref]) -> None: ...
+    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]: ...
+
+
+@dataclass
+class Inline:
+    """Trains the cohorts in the order in which they were submitted."""
+
+    worker: Trainee
+    _waiting: deque[list[Order]] = field(default_factory=deque)
+
+    def submit(self, orders: Sequence[Order]) -> None:
+        self._waiting.extend(self.worker.groups(orders))
+
+    def wait(self) -> list[Report]:
+        return self.worker.train(self._waiting.popleft()) if self._waiting else []
+
+    def keep(self, refs: set[Ref]) -> None:
+        self.worker.keep(refs)
+
+    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+        return self.worker.save(refs)
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        if isinstance(self.worker, Child):
+            self.worker.close()
+
+
+def inline(worker: Worker, limit: float | None) -> Inline:
+    """An engine around one worker; `limit` is how many seconds a turn may take."""
+    return Inline(worker if limit is None else Child(worker, limit))

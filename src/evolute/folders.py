@@ -1,0 +1,90 @@
+"""Where runs are: find them, find the unfinished one that a config describes, make a new one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from evolute.core.order import Json
+from evolute.store.error import StoreError
+from evolute.store.journal import FILE, Journal
+from evolute.store.points import point
+
+CHECKPOINTS = "checkpoints"
+STALE = 3600.0
+
+
+def is_run(folder: Path) -> bool:
+    """Whether this folder holds a run."""
+    return (folder / FILE).is_file()
+
+
+def runs(parent: Path) -> list[Path]:
+    """The run folders in a folder, newest first; the folder itself if it is one."""
+    if is_run(parent):
+        return [parent]
+    found = [path.parent for path in parent.glob(f"*/{FILE}") if not path.parent.name.startswith(".")]
+    return sorted(found, key=lambda path: (path / FILE).stat().st_mtime, reverse=True)
+
+
+def unfinished(parent: Path, identity: Json) -> Path | None:
+    """The newest run here that this identity describes and that has not ended."""
+    for folder in runs(parent):
+        with contextlib.suppress(StoreError):
+            journal = Journal.read(folder)
+            meta = journal.meta
+            journal.close()
+            if meta.get("identity") == identity and meta.get("ended") is None:
+                return folder
+    return None
+
+
+def found(folder: Path | None, parent: Path, name: str, meta: dict[str, Json]) -> Path:
+    """A new run: in `folder`, or in the first free `name-N` below `parent`. It appears whole or not at all."""
+    parent = parent if folder is None else folder.parent
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        _sweep(parent)
+        draft = parent / f".new-{os.getpid()}-{time.monotonic_ns()}"
+        (draft / CHECKPOINTS).mkdir(parents=True)
+        point("folder.begin")
+        Journal.create(draft, meta).close()
+        point("folder.filled")
+        for target in _free(parent, name) if folder is None else [folder]:
+            with contextlib.suppress(OSError):
+                draft.rename(target)
+                point("folder.named")
+                return target
+        shutil.rmtree(draft)
+    except OSError as error:
+        raise StoreError(f"cannot make a run folder in {parent}: {error.strerror}") from error
+    raise StoreError(f"{folder} exists and is not an empty folder: choose another with --folder")
+
+
+def size(folder: Path) -> int:
+    """The bytes of all files in a run folder."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
+def _free(parent: Path, name: str) -> Iterator[Path]:
+    number = 1
+    while True:
+        if not (parent / f"{name}-{number}").exists():
+            yield parent / f"{name}-{number}"
+        number += 1
+
+
+def _sweep(parent: Path) -> None:
+    """Remove drafts that a killed process left behind."""
+    for draft in parent.glob(".new-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - draft.stat().st_mtime > STALE:
+                shutil.rmtree(draft)

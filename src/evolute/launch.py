@@ -1,0 +1,181 @@
+"""Puts a run together: config, store, learner, strategy, engine and loop, for a new run or one that goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evolute import folders
+from evolute.config.resolve import Config, declared, plain_value
+from evolute.core.durability import Keeper
+from evolute.core.interrupt import Interrupted, Interrupts
+from evolute.core.loop import AllFailedError, Loop
+from evolute.core.population import Population
+from evolute.core.protocols import Learner, Plan, Strategy
+from evolute.core.solo import adapt, is_train
+from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
+from evolute.core.worker import Worker
+from evolute.restore import Restorer
+from evolute.result import Run
+from evolute.store.checkpoints import Checkpoints
+from evolute.store.error import StoreError
+from evolute.store.journal import Journal
+from evolute.store.lock import held
+
+Begin = Callable[[Path, Config, Population], None]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start: in which folder, whether anew, and who watches. `begin` is called when training is about to start."""
+
+    folder: Path | None = None
+    new: bool = False
+    take_over: bool = False
+    notify: Notify = silent
+    begin: Begin = lambda folder, config, population: None
+
+
+def launch(config: Config, how: Launch) -> Run:
+    """Train the population that a config describes, from the start or from where an equal, unfinished run stands."""
+    folder = choose(config, how)
+    if folder is None:
+        meta = {"created": time.time(), **described(config)}
+        folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta)
+    return proceed(folder, config, how)
+
+
+def choose(config: Config, how: Launch) -> Path | None:
+    """The existing run to go on with, or None for a new one."""
+    if how.folder is None:
+        return None if how.new else folders.unfinished(Path(config.values["runs"]), config.identity)
+    if not folders.is_run(how.folder):
+        return None
+    with contextlib.closing(Journal.read(how.folder)) as journal:
+        before = journal.meta["identity"]
+    if before == config.identity and not how.new:
+        return how.folder
+    changed = sorted(key for key in {*before, *config.identity} if before.get(key) != config.identity.get(key))
+    why = f"which differs in {', '.join(changed)}" if changed else "and a new one was asked for"
+    raise ValueError(f"{how.folder} holds a run already, {why}: choose another folder, or `evolute resume {how.folder}`")
+
+
+def proceed(folder: Path, config: Config, how: Launch) -> Run:
+    """Train on in a run folder that exists, until its end; a run that has ended is left as it is."""
+    with held(folder, take_over=how.take_over) as dead, contextlib.closing(Journal.write(folder)) as journal:
+        if dead is not None:
+            how.notify(Told(f"took the run over from process {dead['pid']} on {dead['host']}, which died"))
+            journal.note("took over", **dead)
+        if journal.meta.get("ended") is not None and journal.meta["identity"] == config.identity:
+            return Run.open(folder)
+        if journal.meta["identity"] != config.identity:
+            journal.note("changed", before=journal.meta["identity"])
+            journal.put(ended=None, **described(config))
+        learner = learner_of(config)
+        with _advising(folder):
+            _train(folder, config, how, journal, learner)
+    return Run.open(folder, learner)
+
+
+@contextlib.contextmanager
+def _advising(folder: Path) -> Iterator[None]:
+    """Add to whatever stops a run how to go on."""
+    go_on = f"to go on: evolute resume {folder}"
+    try:
+        yield
+    except Interrupted as stopped:
+        stopped.saved = f"finished turns are saved; {go_on}"
+        raise
+    except AllFailedError as error:
+        raise AllFailedError(f"{error}\nAfter mending it, {go_on}") from None
+    except StoreError as error:
+        raise StoreError(f"{error}; what was written before is whole; {go_on}") from error
+
+
+def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner: Learner[Any]) -> None:
+    checkpoints = Checkpoints(folder / folders.CHECKPOINTS)
+    checkpoints.sweep()
+    notify = _noting(journal, how.notify)
+    strategy: Strategy = config.strategy.maker(plan_of(config), **config.strategy.settings)
+    worker = Worker(
+        learner,
+        checkpoints,
+        config.learner.settings,
+        config.values["score"],
+        lambda refs, share, note: notify(Progressed(refs, share, note)),
+    )
+    engine = config.engine.maker(worker, config.values["limit"], **config.engine.settings)
+    rhythm = None if config.values["durable"] == "auto" else config.values["durable"]
+    repeatable = learner.repeatable and not journal.meta.get("unrepeatable", False)
+    keeper = Keeper(engine, checkpoints, config.keep, rhythm, eager=not repeatable, notify=notify)
+    restorer = Restorer(config.values["population"], strategy, journal, checkpoints, engine, keeper, notify)
+    with contextlib.closing(engine), Interrupts().installed() as interrupts:
+        with interrupts.allowed():
+            standing = restorer.restore(repeatable=repeatable)
+        how.begin(folder, config, standing.population)
+        Loop(
+            plan_of(config),
+            strategy,
+            engine,
+            journal,
+            keeper,
+            config.stop,
+            standing.population,
+            standing.state,
+            seed=config.values["seed"],
+            barrier=config.values["mode"] == "sync",
+            keeps_own=learner.keeps_own,
+            decisions=standing.decisions,
+            elapsed=journal.elapsed,
+            notify=notify,
+            interrupts=interrupts,
+        ).run()
+
+
+def plan_of(config: Config) -> Plan:
+    """What the strategy is built for."""
+    first = tuple({name: config.space[name].clip(row[name]) for name in row} for row in config.values["init.hparams"])
+    interval = config.values["interval"]
+    return Plan(config.space, config.values["population"], interval, config.stop.horizon(interval), first)
+
+
+def learner_of(config: Config) -> Learner[Any]:
+    """The learner, built from those of its settings that its maker asks for."""
+    maker = config.learner.maker
+    if is_train(maker) or not callable(maker):
+        return adapt(maker)
+    known = declared(maker) or {}
+    return adapt(maker(**{name: value for name, value in config.learner.settings.items() if name in known}))
+
+
+def described(config: Config) -> dict[str, Any]:
+    """What the journal keeps of a config: enough to recognise it, to show it and to build it again."""
+    return {
+        "identity": config.identity,
+        "config": {key: [plain_value(setting.value), setting.source] for key, setting in config.given.items()},
+        "population": config.values["population"],
+        "learner": config.learner.name,
+        "strategy": config.strategy.name,
+        "mode": config.values["mode"],
+        "space": {name: param.to_json() for name, param in config.space.items()},
+        "keep": vars(config.keep),
+        "horizon": config.stop.horizon(config.values["interval"]),
+    }
+
+
+def _noting(journal: Journal, notify: Notify) -> Notify:
+    """Pass events on, and write down the size of the largest state, from which `show` tells how much disk a run can use."""
+    largest = journal.meta.get("state_bytes", 0)
+
+    def noting(event: Event) -> None:
+        nonlocal largest
+        if isinstance(event, Saved) and event.size > largest:
+            largest = event.size
+            journal.put(state_bytes=largest)
+        notify(event)
+
+    return noting

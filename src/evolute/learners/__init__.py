@@ -1,0 +1,1 @@
+"""Learners train members: one to a file, named for the file."""

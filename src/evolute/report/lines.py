@@ -1,0 +1,115 @@
+"""Displays without a terminal: plain lines, one JSON object per turn, or nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from evolute.config.resolve import Config
+from evolute.core.population import Population, best
+from evolute.core.watch import Event, Progressed, Reported, Told
+from evolute.report import words
+from evolute.report.pace import Pace
+
+EVERY = 2.0
+
+
+class Quiet:
+    """Shows nothing."""
+
+    def begin(self, folder: Path, config: Config, population: Population) -> None:
+        return
+
+    def watch(self, event: Event) -> None:
+        return
+
+    def end(self) -> None:
+        return
+
+
+@dataclass
+class Lines:
+    """A line every two seconds at most, and one for everything that went wrong."""
+
+    out: IO[str]
+    _pace: Pace | None = field(default=None)
+    _said: float = field(default=0.0)
+
+    def begin(self, folder: Path, config: Config, population: Population) -> None:
+        self._pace = Pace(config.stop, config.values["interval"])
+        self._pace.count(0, 0)
+        self._say(f"training {words.count(len(population), 'member')} in {folder}")
+
+    def watch(self, event: Event) -> None:
+        match event:
+            case Reported():
+                self._reported(event)
+            case Told():
+                self._say(f"warning: {event.text}" if event.warning else event.text)
+            case Progressed(note=note) if note and self._due():
+                self._say(note)
+
+    def end(self) -> None:
+        return
+
+    def _reported(self, event: Reported) -> None:
+        if self._pace is None:
+            return
+        self._pace.count(len(event.reports), sum(report.steps for report in event.reports))
+        if not self._due():
+            return
+        top = best(event.population)
+        score = "no score yet" if top is None else f"best {words.number(top.score)} (member {top.ref.member})"
+        turns = min(member.turns for member in event.population.members)
+        self._say(f"turn {turns}: {score}; {self._pace.words(event.population, event.elapsed)}")
+
+    def _due(self) -> bool:
+        due = time.monotonic() - self._said >= EVERY
+        if due:
+            self._said = time.monotonic()
+        return due
+
+    def _say(self, text: str) -> None:
+        print(text, file=self.out, flush=True)
+
+
+@dataclass
+class JsonLines:
+    """One JSON object per finished turn."""
+
+    out: IO[str]
+
+    def begin(self, folder: Path, config: Config, population: Population) -> None:
+        return
+
+    def watch(self, event: Event) -> None:
+        if isinstance(event, Told):
+            self._put({"event": "warning" if event.warning else "note", "text": event.text})
+        if not isinstance(event, Reported):
+            return
+        for report in event.reports:
+            order = report.order
+            self._put(
+                {
+                    "event": "turn",
+                    "member": order.member,
+                    "turn": order.turn,
+                    "score": report.metrics.get("score"),
+                    "metrics": dict(report.metrics),
+                    "hparams": dict(order.hparams),
+                    "start": None if order.start is None else list(order.start),
+                    "why": dict(order.why),
+                    "steps": report.steps,
+                    "seconds": round(report.seconds, 6),
+                    "error": report.error,
+                }
+            )
+
+    def end(self) -> None:
+        return
+
+    def _put(self, line: dict[str, object]) -> None:
+        print(json.dumps(line), file=self.out, flush=True)

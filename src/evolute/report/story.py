@@ -1,0 +1,133 @@
+"""The whole story of a run as plain data: its population, the best one's schedule and descent, and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from evolute import folders
+from evolute.core.durability import Keep
+from evolute.core.order import Json
+from evolute.core.population import Member, Population, Turn, descent
+from evolute.report.words import origin
+from evolute.result import Agent, Run
+
+
+def story(run: Run, member: int | None = None) -> dict[str, Json]:
+    """Everything that `show` tells; of the member asked for, or else of the best."""
+    told = {
+        "run": str(run.folder),
+        "status": run.status,
+        "ended": run.meta.get("ended"),
+        "learner": run.meta["learner"],
+        "strategy": run.meta["strategy"],
+        "mode": run.meta["mode"],
+        "space": run.meta["space"],
+        "seconds": run.elapsed,
+        **counts(run.population),
+        "disk": disk(run),
+        "longer": longer(run.meta["identity"]),
+        "members": [_member(slot) for slot in run.population.members],
+        "best": None,
+        "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
+    }
+    if any(slot.latest is not None and slot.latest.score is not None for slot in run.population.members):
+        told["best"] = agent(run.best)
+    if member is not None:
+        told["member"] = agent(run.member(member))
+    return told
+
+
+def agent(one: Agent) -> dict[str, Json]:
+    """One member: its score, its hyper-parameters, how they changed along its line of descent, and that line."""
+    line = one.lineage
+    return {
+        "member": one.member,
+        "turn": one.turn.ref.turn,
+        "score": one.score,
+        "steps": one.turn.steps,
+        "metrics": dict(one.turn.report.metrics),
+        "hparams": dict(one.hparams),
+        "schedule": schedule(line),
+        "lineage": lineage(line),
+    }
+
+
+def schedule(line: Iterable[Turn]) -> list[dict[str, Json]]:
+    """The hyper-parameters along a line of descent, equal neighbours drawn together."""
+    parts: list[dict[str, Any]] = []
+    for place, turn in enumerate(line):
+        if parts and parts[-1]["hparams"] == turn.order.hparams:
+            parts[-1] |= {"to": place, "score": turn.score}
+        else:
+            parts.append({"from": place, "to": place, "score": turn.score, "hparams": dict(turn.order.hparams)})
+    return parts
+
+
+def lineage(line: Iterable[Turn]) -> list[dict[str, Json]]:
+    """The members that a line of descent went through, and the turns it spent in each."""
+    parts: list[dict[str, Any]] = []
+    for turn in line:
+        if parts and parts[-1]["member"] == turn.ref.member:
+            parts[-1]["to"] = turn.ref.turn
+        else:
+            parts.append({"member": turn.ref.member, "from": turn.ref.turn, "to": turn.ref.turn})
+    return parts
+
+
+def counts(population: Population) -> dict[str, int]:
+    """How much was done and what happened on the way."""
+    turns = [turn for member in population.members for turn in member.history()]
+    events = [turn.order.why.get("event") for turn in turns]
+    return {
+        "turns": len(turns),
+        "steps": sum(turn.report.steps for turn in turns),
+        "inherited": events.count("inherit"),
+        "failed": sum(turn.failed for turn in turns),
+        "rescued": events.count("rescue"),
+    }
+
+
+def disk(run: Run) -> dict[str, int]:
+    """Bytes on disk, and the most that checkpoints can come to."""
+    barrier = run.meta["mode"] == "sync"
+    turns = run.meta.get("horizon") or max((member.turns for member in run.population.members), default=0)
+    states = Keep(**run.meta["keep"]).most(len(run.population), turns, barrier=barrier)
+    return {
+        "total": folders.size(run.folder),
+        "checkpoints": folders.size(run.folder / folders.CHECKPOINTS),
+        "checkpoints_at_most": states * run.meta.get("state_bytes", 0),
+    }
+
+
+def longer(identity: Json) -> str:
+    """The override that lets a finished run go on: twice the limits it has."""
+    limits = {key: identity[key] for key in ("stop.turns", "stop.steps", "stop.time") if identity.get(key) is not None}
+    doubled = [f"{key}={2 * value:g}" if isinstance(value, float) else f"{key}={2 * value}" for key, value in limits.items()]
+    return " ".join([*doubled, *(["stop.score="] if identity.get("stop.score") is not None else [])])
+
+
+def first_failure(population: Population) -> Turn | None:
+    """The earliest turn that failed."""
+    failed = [turn for member in population.members for turn in member.history() if turn.failed]
+    return min(failed, key=lambda turn: (turn.ref.turn, turn.ref.member), default=None)
+
+
+def generations(turn: Turn) -> int:
+    """How often the line of descent changed members."""
+    return len(lineage(descent(turn))) - 1
+
+
+def _member(member: Member) -> dict[str, Json]:
+    last = member.last
+    shown = member.running or (None if last is None else last.order)
+    return {
+        "member": member.slot,
+        "turns": member.turns,
+        "steps": member.steps,
+        "score": None if member.latest is None else member.latest.score,
+        "hparams": {} if shown is None else dict(shown.hparams),
+        "weights": "" if shown is None else origin(shown),
+        "failed": member.failed,
+        "error": last.report.reason if last is not None and last.failed else None,
+    }

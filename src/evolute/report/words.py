@@ -1,0 +1,54 @@
+"""Numbers, times and sizes as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evolute.core.order import Order
+
+
+def number(value: Any) -> str:
+    """A value of a hyper-parameter or a metric, short."""
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def hparams(values: Mapping[str, Any]) -> str:
+    return "  ".join(f"{name}={number(value)}" for name, value in values.items()) or "none evolved"
+
+
+def seconds(value: float) -> str:
+    """A length of time."""
+    if value < 60:
+        return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+    minutes, rest = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours < 48 else f"{hours // 24} days {hours % 24} h"
+
+
+def size(count: float) -> str:
+    """A number of bytes."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def origin(order: Order) -> str:
+    """Where the weights of an order came from."""
+    if order.start is None:
+        return "fresh"
+    if order.start.member == order.member:
+        return "own"
+    verb = "rescued by" if order.why.get("event") == "rescue" else "from"
+    return f"{verb} {order.start.member}"
+
+
+def count(number: int, word: str) -> str:
+    """`1 turn`, `2 turns`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,91 @@
+"""Takes a run up where its journal left it: checks what is durable, makes again what is not, or goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evolute.core.durability import Keeper, reachable
+from evolute.core.order import Json, Ref
+from evolute.core.population import Population
+from evolute.core.protocols import Engine, Strategy
+from evolute.core.resume import Decision, UnrepeatableError, lost, remake, replay, rewound, sound
+from evolute.core.watch import Event, Notify, Told
+from evolute.store.checkpoints import Checkpoints
+from evolute.store.journal import Journal
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run stands."""
+
+    population: Population
+    state: Json
+    decisions: int
+
+
+@dataclass(frozen=True)
+class Restorer:
+    """What it takes to take a run up again."""
+
+    size: int
+    strategy: Strategy
+    journal: Journal
+    checkpoints: Checkpoints
+    engine: Engine
+    keeper: Keeper
+    notify: Notify
+
+    def restore(self, *, repeatable: bool) -> Standing:
+        """Where the run stands, with every state that it needs at hand and its running orders submitted."""
+        decisions = self._retried(self.journal.decisions())
+        population = replay(self.size, decisions)
+        durable = sound(population, self.checkpoints.refs(), self.checkpoints, self._tell)
+        self.keeper.resume(population, durable)
+        roots = self.keeper.roots(population, self.strategy.retain(self._state(decisions), population))
+        try:
+            if roots - durable and not repeatable:
+                raise UnrepeatableError("the learner does not promise to repeat itself")
+            remake(population, lost(population, decisions, roots, durable), roots, self.engine, self.notify)
+        except UnrepeatableError as error:
+            decisions, population = self._rewind(decisions, population, error)
+        self.engine.submit(population.running)
+        return Standing(population, self._state(decisions), len(decisions))
+
+    def _retried(self, decisions: list[Decision]) -> list[Decision]:
+        """If everybody had failed the run was stopped to be mended: their last orders are to run again."""
+        members = replay(self.size, decisions).members
+        if not all(member.failed for member in members):
+            return decisions
+        self._tell(Told("every member had failed: running their last turn again"))
+        self.journal.void([member.last.ref for member in members if member.last is not None])
+        return self.journal.decisions()
+
+    def _rewind(
+        self, decisions: list[Decision], population: Population, error: UnrepeatableError
+    ) -> tuple[list[Decision], Population]:
+        """Forget decisions until everything needed is durable. Checkpoints go first: a kill in between loses nothing more."""
+        count = rewound(self.size, decisions, self.keeper.durable, self._needs)
+        kept = decisions[:count]
+        gone = {order.ref for decision in decisions[count:] for order in decision.orders}
+        self.checkpoints.remove(gone & self.keeper.durable)
+        self.journal.rewind(count)
+        self.journal.put(unrepeatable=True)
+        population = replay(self.size, kept)
+        self.keeper.resume(population, self.keeper.durable - gone)
+        self.keeper.eager = True
+        text = f"{error}: went back by {len(gone)} turns to the last durable ones, and from now on every turn is made durable"
+        self._tell(Told(text, warning=True))
+        return kept, population
+
+    def _needs(self, decisions: Sequence[Decision], population: Population) -> set[Ref]:
+        return reachable(population, self.strategy.retain(self._state(decisions), population))
+
+    def _state(self, decisions: Sequence[Decision]) -> Json:
+        return decisions[-1].state if decisions else self.strategy.init()
+
+    def _tell(self, event: Event) -> None:
+        """Tell whoever watches, and the journal."""
+        self.notify(event)
+        if isinstance(event, Told):
+            self.journal.note("restore", text=event.text)

@@ -1,0 +1,111 @@
+"""A run as its user sees it afterwards: who won, with which hyper-parameters, and how they came about."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evolute import folders
+from evolute.core.order import Hparams, Json
+from evolute.core.population import Population, Turn, best, descent
+from evolute.core.protocols import Learner
+from evolute.core.resume import replay
+from evolute.core.solo import Solo
+from evolute.store.checkpoints import Checkpoints
+from evolute.store.journal import Journal
+from evolute.store.lock import holder
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One member's latest state and how it came about."""
+
+    folder: Path
+    turn: Turn
+    learner: Learner[Any] | None = field(default=None, repr=False)
+
+    @property
+    def member(self) -> int:
+        return self.turn.ref.member
+
+    @property
+    def score(self) -> float | None:
+        return self.turn.score
+
+    @property
+    def hparams(self) -> Hparams:
+        return self.turn.order.hparams
+
+    @property
+    def lineage(self) -> list[Turn]:
+        """The line of descent, from fresh weights to this state."""
+        return list(descent(self.turn))[::-1]
+
+    @property
+    def schedule(self) -> list[Hparams]:
+        """The hyper-parameters of each turn along the line of descent."""
+        return [turn.order.hparams for turn in self.lineage]
+
+    @property
+    def state(self) -> Any:
+        """What was learnt: the state as the learner left it."""
+        tree = Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref)
+        return self.learner.thaw(tree) if isinstance(self.learner, Solo) else tree
+
+    def policy(self, observation: Any) -> Any:
+        """What the member does in this situation, for learners that have a policy."""
+        return self._policy(observation)
+
+    @property
+    def _policy(self) -> Callable[..., Any]:
+        if self.learner is None:
+            raise ValueError(f"open the run with its learner to use a policy: evolute.resume({str(self.folder)!r})")
+        return self.learner.policy(Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder, read once. It may still be running; open it again to see more."""
+
+    folder: Path
+    meta: dict[str, Json] = field(repr=False)
+    population: Population = field(repr=False)
+    notes: list[tuple[float, str, Json]] = field(repr=False)
+    elapsed: float
+    learner: Learner[Any] | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(cls, folder: Path | str, learner: Learner[Any] | None = None) -> Run:
+        """Read a run; this disturbs nobody, and works while it is written and after it crashed."""
+        folder = Path(folder)
+        with contextlib.closing(Journal.read(folder)) as journal:
+            meta = journal.meta
+            population = replay(meta["population"], journal.decisions())
+            return cls(folder, meta, population, journal.notes(), journal.elapsed, learner)
+
+    @property
+    def best(self) -> Agent:
+        """The member whose latest score is highest."""
+        top = best(self.population)
+        if top is None:
+            raise ValueError(f"no member of {self.folder} has a score yet")
+        return Agent(self.folder, top, self.learner)
+
+    def member(self, slot: int) -> Agent:
+        """One member by its slot."""
+        if not 0 <= slot < len(self.population):
+            raise ValueError(f"there is no member {slot}: {self.folder} has members 0 to {len(self.population) - 1}")
+        turn = self.population[slot].latest
+        if turn is None:
+            raise ValueError(f"member {slot} of {self.folder} has not finished a turn yet")
+        return Agent(self.folder, turn, self.learner)
+
+    @property
+    def status(self) -> str:
+        """finished, running or unfinished."""
+        if self.meta.get("ended") is not None:
+            return "finished"
+        return "unfinished" if holder(self.folder) is None else "running"

@@ -1,0 +1,230 @@
+"""The journal: every decision and report of a run, in SQLite, each written in one transaction.
+
+Only the leader writes. Readers open it at any time, also while it is written and after a crash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evolute.core.order import Json, Order, Ref, Report
+from evolute.core.resume import Decision
+from evolute.store.error import StoreError
+from evolute.store.points import point
+
+SCHEMA = 1
+FILE = "journal.sqlite"
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE decisions (number INTEGER PRIMARY KEY, state TEXT NOT NULL);
+CREATE TABLE orders (member INTEGER, turn INTEGER, decision INTEGER NOT NULL, body TEXT NOT NULL,
+                     PRIMARY KEY (member, turn)) WITHOUT ROWID;
+CREATE INDEX orders_by_decision ON orders (decision);
+CREATE TABLE reports (number INTEGER PRIMARY KEY, member INTEGER, turn INTEGER, score REAL, body TEXT NOT NULL,
+                      seconds REAL NOT NULL, elapsed REAL NOT NULL, UNIQUE (member, turn));
+CREATE TABLE notes (number INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
+"""
+_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "fuse.sshfs", "9p", "ceph", "glusterfs", "afs")
+
+
+@dataclass
+class Journal:
+    """An open journal. `create` makes one, `write` and `read` open one that exists."""
+
+    path: Path
+    _db: sqlite3.Connection
+
+    @classmethod
+    def create(cls, folder: Path, meta: dict[str, Json]) -> Journal:
+        """A new journal in a folder, with what `meta` says of its run."""
+        path = folder / FILE
+        with _explained(path):
+            journal = cls(path, _connect(path))
+            with journal._transaction("create") as db:
+                for statement in _TABLES.split(";"):
+                    db.execute(statement)
+                journal._put({"schema": SCHEMA, **meta})
+        return journal
+
+    @classmethod
+    def write(cls, folder: Path) -> Journal:
+        """The journal of an existing run, to go on with it."""
+        path = _existing(folder)
+        with _explained(path):
+            return cls(path, _checked(path, _connect(path)))
+
+    @classmethod
+    def read(cls, folder: Path) -> Journal:
+        """The journal of an existing run, only to look at it: it works while another process writes."""
+        path = _existing(folder)
+        with _explained(path):
+            return cls(path, _checked(path, _connect_readonly(path)))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def decide(self, number: int, orders: Sequence[Order], state: Json) -> None:
+        """Write a decision: its orders, and the strategy's state after it."""
+        rows = [(order.member, order.turn, number, _text(order.to_json())) for order in orders]
+        with self._transaction("decide") as db:
+            db.execute("INSERT INTO decisions VALUES (?, ?)", (number, _text(state)))
+            db.executemany("INSERT INTO orders VALUES (?, ?, ?, ?)", rows)
+
+    def record(self, reports: Sequence[Report], elapsed: float) -> None:
+        """Write reports, `elapsed` seconds of training into the run."""
+        rows = [(r.order.member, r.order.turn, r.metrics.get("score"), _text(r.to_json()), r.seconds, elapsed) for r in reports]
+        with self._transaction("record") as db:
+            db.executemany("INSERT INTO reports (member, turn, score, body, seconds, elapsed) VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def note(self, kind: str, **body: Json) -> None:
+        """Write down something that happened to the run."""
+        with self._transaction("note") as db:
+            db.execute("INSERT INTO notes (at, kind, body) VALUES (?, ?, ?)", (time.time(), kind, _text(body)))
+
+    def end(self, reason: str) -> None:
+        """Write that the run has finished, and why."""
+        self.put(ended=reason)
+
+    def put(self, **meta: Json) -> None:
+        """Set what the journal says of its run."""
+        with self._transaction("meta"):
+            self._put(meta)
+
+    def void(self, refs: Iterable[Ref]) -> None:
+        """Forget these reports, so that their orders run again."""
+        with self._transaction("void") as db:
+            db.executemany("DELETE FROM reports WHERE member = ? AND turn = ?", list(refs))
+
+    def rewind(self, decisions: int) -> list[Ref]:
+        """Forget all but the first so many decisions; returns the names of the orders that are forgotten."""
+        gone = [Ref(*row) for row in self._db.execute("SELECT member, turn FROM orders WHERE decision >= ?", (decisions,))]
+        with self._transaction("rewind") as db:
+            db.executemany("DELETE FROM reports WHERE member = ? AND turn = ?", gone)
+            db.execute("DELETE FROM orders WHERE decision >= ?", (decisions,))
+            db.execute("DELETE FROM decisions WHERE number >= ?", (decisions,))
+        return gone
+
+    @property
+    def meta(self) -> dict[str, Json]:
+        with _explained(self.path):
+            return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM meta")}
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of training so far, over all sessions."""
+        return float(self._db.execute("SELECT COALESCE(MAX(elapsed), 0) FROM reports").fetchone()[0])
+
+    def decisions(self) -> list[Decision]:
+        """Everything that was decided and reported."""
+        with _explained(self.path):
+            states = list(self._db.execute("SELECT number, state FROM decisions ORDER BY number"))
+            found = {number: Decision(number, [], [], json.loads(state)) for number, state in states}
+            for member, turn, number, body, report, seconds in self._db.execute(
+                "SELECT o.member, o.turn, o.decision, o.body, r.body, r.seconds FROM orders o "
+                "LEFT JOIN reports r ON r.member = o.member AND r.turn = o.turn ORDER BY o.decision, o.member"
+            ):
+                order = Order.from_json(member, turn, json.loads(body))
+                found[number].orders.append(order)
+                if report is not None:
+                    found[number].reports.append(Report.from_json(order, json.loads(report), seconds=seconds))
+        return list(found.values())
+
+    def notes(self) -> list[tuple[float, str, Json]]:
+        """What happened to the run: time, kind and details, oldest first."""
+        rows = self._db.execute("SELECT at, kind, body FROM notes ORDER BY number")
+        return [(at, kind, json.loads(body)) for at, kind, body in rows]
+
+    def canonical(self) -> str:
+        """Orders, reports and strategy states as text that is equal for equal runs: no times, no process ids."""
+        lines: list[Json] = []
+        for decision in self.decisions():
+            lines.append(["decision", decision.number, decision.state])
+            lines += [["order", *order.ref, order.to_json()] for order in decision.orders]
+            for report in decision.reports:
+                error = {"error": report.reason} if report.failed else {}
+                lines.append(["report", *report.order.ref, {**report.to_json(), **error}])
+        return "".join(_text(line) + "\n" for line in lines)
+
+    def _put(self, meta: dict[str, Json]) -> None:
+        rows = [(key, _text(value)) for key, value in meta.items()]
+        self._db.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", rows)
+
+    @contextlib.contextmanager
+    def _transaction(self, name: str) -> Iterator[sqlite3.Connection]:
+        with _explained(self.path):
+            point(f"journal.{name}.begin")
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                point(f"journal.{name}.filled")
+                self._db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+            point(f"journal.{name}.done")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection for the leader. A crash of the machine may lose the last transactions, never part of one."""
+    db = sqlite3.connect(path, isolation_level=None, timeout=30)
+    if _on_network(path):
+        db.execute("PRAGMA journal_mode = DELETE")
+    else:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+    return db
+
+
+def _connect_readonly(path: Path) -> sqlite3.Connection:
+    """A connection that changes nothing; in a folder that cannot be written even SQLite's own side files are left out."""
+    mode = "mode=ro" if os.access(path.parent, os.W_OK) else "immutable=1"
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=30)
+
+
+def _existing(folder: Path) -> Path:
+    if not (folder / FILE).is_file():
+        raise StoreError(f"{folder} is not a run: it has no {FILE}; `evolute ls` lists the runs there are")
+    return folder / FILE
+
+
+def _checked(path: Path, db: sqlite3.Connection) -> sqlite3.Connection:
+    try:
+        row = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path} is not a journal of Evolute, or is damaged: {error}") from error
+    if row is None or json.loads(row[0]) != SCHEMA:
+        found = "none" if row is None else row[0]
+        raise StoreError(
+            f"{path} has schema version {found}, and this Evolute reads version {SCHEMA}: use the Evolute that wrote it"
+        )
+    return db
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into a sentence."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"cannot use the journal {path}: {error}") from error
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _on_network(path: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
+    """Whether the file lies on a network file system, where SQLite's write-ahead log does not work."""
+    if not mounts.is_file():
+        return False
+    entries = [line.split()[1:3] for line in mounts.read_text().splitlines()]
+    under = [(point, kind) for point, kind in entries if path.resolve().is_relative_to(point)]
+    return bool(under) and max(under, key=lambda entry: len(entry[0]))[1] in _NETWORK

@@ -1,0 +1,75 @@
+"""The frame that every evolving strategy shares: score the members, choose heirs and parents, change what is inherited.
+
+A member whose turn failed is always replaced: by the exploit rule's choice, or else by a donor drawn from the better
+half of those who are well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evolute.core.order import Json, Order, Ref
+from evolute.core.population import Population
+from evolute.core.protocols import Plan
+from evolute.strategies.exploit import Exploit, Parents
+from evolute.strategies.explore import Explore
+from evolute.strategies.score import Score, Scores, last_score, ranked
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """A strategy composed of three functions. A member evolves only after `burn_in` steps."""
+
+    plan: Plan
+    exploit: Exploit
+    explore: Explore
+    score: Score = last_score
+    burn_in: int = 0
+
+    def init(self) -> Json:
+        return {}
+
+    def step(
+        self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
+    ) -> tuple[Json, list[Order]]:
+        scores = self.score(population)
+        begun = [slot for slot in ready if population[slot].last is not None]
+        ripe = [slot for slot in begun if population[slot].failed or population[slot].steps >= self.burn_in]
+        parents = self.exploit(population, scores, ripe, rng)
+        parents |= _rescued(population, scores, [slot for slot in ripe if slot not in parents], rng)
+        children = self.explore(self.plan.space, population, parents, rng)
+        return state, [self._order(population, slot, parents, children, rng) for slot in ready]
+
+    def retain(self, state: Json, population: Population) -> Iterable[Ref]:
+        return ()
+
+    def _order(
+        self, population: Population, slot: int, parents: Parents, children: dict[int, Any], rng: np.random.Generator
+    ) -> Order:
+        member = population[slot]
+        if slot in parents:
+            parent = population[parents[slot]].latest
+            assert parent is not None
+            return population.draft(slot, children[slot], start=parent.ref, event="rescue" if member.failed else "inherit")
+        if member.latest is None or member.failed:
+            return founded(self.plan, population, slot, rng)
+        return population.draft(slot, member.latest.order.hparams, start=member.latest.ref)
+
+
+def founded(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
+    """An order for fresh weights; the first turn of the first members starts where the plan says."""
+    first = plan.first[slot] if slot < len(plan.first) and population[slot].last is None else {}
+    event = "found" if population[slot].last is None else "restart"
+    return population.draft(slot, {**plan.space.sample(rng), **first}, event=event)
+
+
+def _rescued(population: Population, scores: Scores, slots: Sequence[int], rng: np.random.Generator) -> Parents:
+    """A donor for each failed member among `slots`: one of the better half of the members that are well."""
+    well = [slot for slot in ranked(scores) if not math.isnan(scores[slot]) and population[slot].latest is not None]
+    donors = well[: max(1, len(well) // 2)]
+    return {slot: donors[rng.integers(len(donors))] for slot in slots if donors and population[slot].failed}

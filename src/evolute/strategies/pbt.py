@@ -1,0 +1,38 @@
+"""Population-based training (Jaderberg et al. 2017, arXiv 1711.09846): exploit, explore, train on."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evolute.core.protocols import Plan
+from evolute.core.space import FACTORS
+from evolute.strategies import explore as explores
+from evolute.strategies.evolution import Evolution
+from evolute.strategies.exploit import Exploit, tournament, truncation, welch
+
+
+def pbt(
+    plan: Plan,
+    *,
+    exploit: Literal["truncation", "tournament", "welch", "none"] = "truncation",
+    explore: Literal["perturb", "resample", "none"] = "perturb",
+    quantile: float = 0.25,
+    resample: float = 0.25,
+    factors: tuple[float, ...] = FACTORS,
+    level: float = 0.05,
+    evaluations: int = 10,
+    burn_in: int = 0,
+) -> Evolution:
+    """PBT with the paper's rules.
+
+    `quantile` is truncation's share of heirs, `level` and `evaluations` are Welch's; `resample` is the chance of a
+    fresh draw per hyper-parameter, `factors` are what a value is multiplied by; nobody evolves before `burn_in` steps.
+    """
+    rules: dict[str, Exploit] = {
+        "truncation": truncation(quantile),
+        "tournament": tournament(),
+        "welch": welch(level, evaluations),
+        "none": lambda population, scores, ready, rng: {},
+    }
+    changes = {"perturb": explores.perturb(resample, factors), "resample": explores.redraw(), "none": explores.copy()}
+    return Evolution(plan, rules[exploit], changes[explore], burn_in=burn_in)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evolute import folders
+from evolute.config.error import ConfigError
 from evolute.config.resolve import Config, declared, plain_value
 from evolute.core.durability import Keeper
 from evolute.core.interrupt import Interrupted, Interrupts
@@ -42,6 +43,7 @@ class Launch:
 
 def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stands."""
+    strategy_of(config, learner_of(config))  # a setting that it refuses is better known before there is a folder
     folder = choose(config, how)
     if folder is None:
         meta = {"created": time.time(), **described(config)}
@@ -100,7 +102,7 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
     checkpoints = Checkpoints(folder / folders.CHECKPOINTS)
     checkpoints.sweep()
     notify = _noting(journal, how.notify)
-    strategy: Strategy = config.strategy.maker(plan_of(config), **config.strategy.settings)
+    strategy = strategy_of(config, learner)
     worker = Worker(
         learner,
         checkpoints,
@@ -118,7 +120,7 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
             standing = restorer.restore(repeatable=repeatable)
         how.begin(folder, config, standing.population)
         Loop(
-            plan_of(config),
+            plan_of(config, learner),
             strategy,
             engine,
             journal,
@@ -136,11 +138,21 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
         ).run()
 
 
-def plan_of(config: Config) -> Plan:
+def plan_of(config: Config, learner: Learner[Any]) -> Plan:
     """What the strategy is built for."""
     first = tuple({name: config.space[name].clip(row[name]) for name in row} for row in config.values["init.hparams"])
     interval = config.values["interval"]
-    return Plan(config.space, config.values["population"], interval, config.stop.horizon(interval), first)
+    architecture = frozenset(learner.architecture) & config.space.keys()
+    return Plan(config.space, config.values["population"], interval, config.stop.horizon(interval), first, architecture)
+
+
+def strategy_of(config: Config, learner: Learner[Any]) -> Strategy:
+    """The strategy, built for the plan from its settings."""
+    try:
+        strategy: Strategy = config.strategy.maker(plan_of(config, learner), **config.strategy.settings)
+    except ValueError as error:
+        raise ConfigError(f"{config.strategy.name}: {error}") from error
+    return strategy
 
 
 def learner_of(config: Config) -> Learner[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evolute.core.durability import Keeper, reachable
+from evolute.core.loop import hopeless
 from evolute.core.order import Json, Ref
 from evolute.core.population import Population
 from evolute.core.protocols import Engine, Strategy
@@ -54,11 +55,11 @@ class Restorer:
 
     def _retried(self, decisions: list[Decision]) -> list[Decision]:
         """If everybody had failed the run was stopped to be mended: their last orders are to run again."""
-        members = replay(self.size, decisions).members
-        if not all(member.failed for member in members):
+        population = replay(self.size, decisions)
+        if not hopeless(population):
             return decisions
         self._tell(Told("every member had failed: running their last turn again"))
-        self.journal.void([member.last.ref for member in members if member.last is not None])
+        self.journal.void([member.last.ref for member in population.members if member.last is not None])
         return self.journal.decisions()
 
     def _rewind(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from evolute.config.resolve import Config, plain_value
 from evolute.core.order import Order
 from evolute.core.population import Population
 from evolute.core.rng import stream
 from evolute.core.tree import pack
-from evolute.launch import learner_of, plan_of
+from evolute.launch import learner_of, plan_of, strategy_of
 from evolute.report import words
 
 JOURNAL_BYTES = 600
@@ -48,15 +48,15 @@ def _expected(config: Config, existing: Path | None) -> dict[str, str]:
         "members": f"{size}, in {words.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
         "turns": f"{turns:,} of each member, {config.values['interval']:,} steps each" if known else "until the run is stopped",
         "steps": f"{steps:,} of the whole population" if known else "unknown",
-        "disk": f"checkpoints at most {words.size(kept)} ({words.size(state)} a fresh state), journal about {words.size(journal)}",
+        "disk": f"checkpoints at most {words.size(kept)} ({words.size(state)} a fresh state), journal {words.size(journal)}",
         "run": f"goes on with {existing}" if existing else f"a new folder {Path(config.values['runs']) / config.name}-N",
     }
 
 
 def _first(config: Config) -> tuple[list[Order], dict[str, int], int]:
     """The first orders, the number of members of each shape, and the size of one fresh state."""
-    plan, learner = plan_of(config), learner_of(config)
-    strategy: Any = config.strategy.maker(plan, **config.strategy.settings)
+    learner = learner_of(config)
+    plan, strategy = plan_of(config, learner), strategy_of(config, learner)
     _, orders = strategy.step(
         strategy.init(), Population.of(plan.size), range(plan.size), stream(config.values["seed"], "strategy", 0)
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -31,8 +31,8 @@ Layer = dict[str, Setting]
 class Loader(yaml.SafeLoader):
     """YAML as in version 1.2's core schema: `1e-5` is a number, and `on`, `no` and `12:30` are words."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
+Loader.yaml_implicit_resolvers = {}
 
 for _tag, _pattern, _first in (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),

@@ -19,6 +19,17 @@ class AllFailedError(RuntimeError):
     """Every member's last turn failed, so there is nobody to inherit from."""
 
 
+def hopeless(population: Population) -> bool:
+    """Whether every member's last turn failed; a single member with a state to go back to may fail once."""
+    members = population.members
+    if not all(member.failed for member in members):
+        return False
+    last = members[0].last
+    return (
+        len(members) > 1 or members[0].latest is None or (last is not None and last.before is not None and last.before.failed)
+    )
+
+
 @dataclass
 class Loop:
     """One run, from wherever `population` stands until `stop` says so.
@@ -92,7 +103,7 @@ class Loop:
         members = [self.population[report.order.member] for report in reports]
         self.keeper.see(member.last for member in members if member.last is not None)
         self.notify(Reported(reports, self.population, self.elapsed))
-        if all(member.failed for member in self.population.members):
+        if hopeless(self.population):
             first = self.population[0].last
             assert first is not None
             raise AllFailedError(f"all {len(self.population)} members failed, the first with:\n{first.report.error}")

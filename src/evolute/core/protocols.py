@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -28,6 +28,8 @@ class Plan:
     turns: int | None = None
     first: tuple[Hparams, ...] = ()
     """Hyper-parameters that the first members start with; what they leave out is drawn."""
+    architecture: frozenset[str] = frozenset()
+    """Hyper-parameters that come along with the weights and change only where weights are fresh."""
 
 
 class Strategy(Protocol):
@@ -72,6 +74,10 @@ class Learner(Protocol[C]):
     @property
     def keeps_own(self) -> bool:
         """Whether an heir keeps something of its own last state (a replay buffer), so that orders must name it."""
+
+    @property
+    def architecture(self) -> Collection[str]:
+        """The hyper-parameters that weights are bound to, such as a network's widths."""
 
     def shape(self, hparams: Hparams) -> str:
         """Members whose hyper-parameters have the same shape can train in one cohort."""

@@ -47,6 +47,7 @@ class Solo:
     wants_progress: bool = False
     together: bool = False
     keeps_own: bool = False
+    architecture: tuple[str, ...] = ()
 
     def shape(self, hparams: Hparams) -> str:
         return ""

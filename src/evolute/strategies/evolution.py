@@ -1,7 +1,7 @@
 """The frame that every evolving strategy shares: score the members, choose heirs and parents, change what is inherited.
 
 A member whose turn failed is always replaced: by the exploit rule's choice, or else by a donor drawn from the better
-half of those who are well.
+half of those who are well. Where there is no donor it tries again from its own state, then from fresh weights.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from evolute.core.order import Json, Order, Ref
 from evolute.core.population import Population
 from evolute.core.protocols import Plan
+from evolute.core.space import Space
 from evolute.strategies.exploit import Exploit, Parents
 from evolute.strategies.explore import Explore
 from evolute.strategies.score import Score, Scores, last_score, ranked
@@ -42,11 +44,16 @@ class Evolution:
         ripe = [slot for slot in begun if population[slot].failed or population[slot].steps >= self.burn_in]
         parents = self.exploit(population, scores, ripe, rng)
         parents |= _rescued(population, scores, [slot for slot in ripe if slot not in parents], rng)
-        children = self.explore(self.plan.space, population, parents, rng)
+        children = self.explore(self._movable, population, parents, rng)
         return state, [self._order(population, slot, parents, children, rng) for slot in ready]
 
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         return ()
+
+    @property
+    def _movable(self) -> Space:
+        """The space without what is bound to the weights, which an heir takes over as it is."""
+        return Space({name: param for name, param in self.plan.space.items() if name not in self.plan.architecture})
 
     def _order(
         self, population: Population, slot: int, parents: Parents, children: dict[int, Any], rng: np.random.Generator
@@ -55,10 +62,9 @@ class Evolution:
         if slot in parents:
             parent = population[parents[slot]].latest
             assert parent is not None
-            return population.draft(slot, children[slot], start=parent.ref, event="rescue" if member.failed else "inherit")
-        if member.latest is None or member.failed:
-            return founded(self.plan, population, slot, rng)
-        return population.draft(slot, member.latest.order.hparams, start=member.latest.ref)
+            hparams = {**parent.order.hparams, **children[slot]}
+            return population.draft(slot, hparams, start=parent.ref, event="rescue" if member.failed else "inherit")
+        return continued(self.plan, population, slot, rng)
 
 
 def founded(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
@@ -66,6 +72,16 @@ def founded(plan: Plan, population: Population, slot: int, rng: np.random.Genera
     first = plan.first[slot] if slot < len(plan.first) and population[slot].last is None else {}
     event = "found" if population[slot].last is None else "restart"
     return population.draft(slot, {**plan.space.sample(rng), **first}, event=event)
+
+
+def continued(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
+    """An order to train on: from the member's own state, also after one failure; after two, or without a state, anew."""
+    member = population[slot]
+    failures = [turn.failed for turn in islice(member.history(), 2)]
+    if member.latest is None or failures == [True, True]:
+        return founded(plan, population, slot, rng)
+    again = {"event": "retry"} if member.failed else {}
+    return population.draft(slot, member.latest.order.hparams, start=member.latest.ref, **again)
 
 
 def _rescued(population: Population, scores: Scores, slots: Sequence[int], rng: np.random.Generator) -> Parents:

@@ -51,7 +51,7 @@ def _each(mutate: Mutate) -> Explore:
     def explore(space: Space, population: Population, parents: Parents, rng: np.random.Generator) -> dict[int, dict[str, Any]]:
         children: dict[int, dict[str, Any]] = {}
         for heir, parent in sorted(parents.items()):
-            hparams = _hparams(population, parent)
+            hparams = {name: _hparams(population, parent)[name] for name in space}
             family = [hparams, *(children[other] for other in children if parents[other] == parent)]
             children[heir] = _unlike(family, space, mutate, rng)
         return children

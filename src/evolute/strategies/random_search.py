@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from evolute.core.order import Json, Order, Ref
 from evolute.core.population import Population
 from evolute.core.protocols import Plan
-from evolute.strategies.evolution import founded
+from evolute.strategies.evolution import continued
 
 
 @dataclass(frozen=True)
@@ -30,18 +29,10 @@ class RandomSearch:
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
     ) -> tuple[Json, list[Order]]:
-        return state, [self._order(population, slot, rng) for slot in ready]
+        return state, [continued(self.plan, population, slot, rng) for slot in ready]
 
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         return ()
-
-    def _order(self, population: Population, slot: int, rng: np.random.Generator) -> Order:
-        member = population[slot]
-        last_two = list(islice(member.history(), 2))
-        if member.latest is None or (len(last_two) == 2 and all(turn.failed for turn in last_two)):
-            return founded(self.plan, population, slot, rng)
-        again = {"event": "retry"} if member.failed else {}
-        return population.draft(slot, member.latest.order.hparams, start=member.latest.ref, **again)
 
 
 def random_search(plan: Plan) -> RandomSearch:

@@ -1,0 +1,10 @@
+"""Checks that any plug-in should pass, for those who write one: call them from a test.
+
+Each raises AssertionError with a sentence when a law of the design is broken.
+"""
+
+from evolute.testing.engine import check_engine
+from evolute.testing.learner import check_learner
+from evolute.testing.strategy import check_strategy
+
+__all__ = ["check_engine", "check_learner", "check_strategy"]

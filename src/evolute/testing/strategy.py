@@ -1,0 +1,91 @@
+"""The laws that a strategy must keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evolute.core.order import Json, Order, Ref
+from evolute.core.population import Population
+from evolute.core.protocols import Engine, Plan, Strategy
+from evolute.core.solo import adapt
+from evolute.core.space import Choice, Float, Int, Ordinal, Space
+from evolute.core.worker import Worker
+from evolute.testing.memory import Rehearsal, rehearse
+
+SPACE = Space(
+    {
+        "lr": Float(1e-5, 1e-1, log=True),
+        "mix": Float(0.0, 1.0),
+        "depth": Int(1, 5),
+        "act": Choice("a", "b"),
+        "width": Ordinal(8, 16),
+    }
+)
+MakeStrategy = Callable[[Plan], Strategy]
+MakeEngine = Callable[[Worker], Engine]
+
+
+def check_strategy(make: MakeStrategy, make_engine: MakeEngine, space: Space = SPACE) -> None:
+    """Run the strategy on a noisy problem with failing members, in both modes, and check what it orders.
+
+    The loop itself refuses orders that leave the space or name states that do not exist.
+    """
+    for size in (1, 2, 5, 8):
+        plan = Plan(space, size, interval=10, turns=6)
+        for barrier in (True, False):
+            first, again = (_run(make(plan), plan, make_engine, barrier) for _ in range(2))
+            assert first.journal.lines == again.journal.lines, "the same seed gave other orders: is all chance from `rng`?"
+            _check_rescues(first.population)
+
+
+def _run(strategy: Strategy, plan: Plan, make_engine: MakeEngine, barrier: bool) -> Rehearsal:
+    return rehearse(adapt(_problem), _Pure(strategy), plan, make_engine, turns=6, seed=1, barrier=barrier)
+
+
+def _problem(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> tuple[Any, dict[str, Any]]:
+    """Random scores, now and then none or a failure; somebody is always well."""
+    rng = np.random.default_rng(seed)
+    luck = rng.random()
+    if state is not None and luck < 0.15:
+        raise ArithmeticError("scripted failure")
+    total = (0.0 if state is None else state["total"]) + rng.normal()
+    return {"total": total}, {"score": None if luck > 0.95 else total}
+
+
+@dataclass(frozen=True)
+class _Pure:
+    """Steps twice, from JSON text, and compares."""
+
+    inner: Strategy
+
+    def init(self) -> Json:
+        return self.inner.init()
+
+    def step(
+        self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
+    ) -> tuple[Json, list[Order]]:
+        text = json.dumps(state, allow_nan=False)
+        twin = np.random.Generator(type(rng.bit_generator)())
+        twin.bit_generator.state = rng.bit_generator.state
+        after, orders = self.inner.step(state, population, ready, rng)
+        assert json.dumps(state, allow_nan=False) == text, "step changed the state it was given"
+        after_twin, orders_twin = self.inner.step(json.loads(text), population, list(ready), twin)
+        assert json.dumps(after) == json.dumps(after_twin), "the state does not survive JSON, or step is not pure"
+        assert orders == orders_twin, "step is not pure: the same arguments gave other orders"
+        return json.loads(json.dumps(after, allow_nan=False)), orders
+
+    def retain(self, state: Json, population: Population) -> list[Ref]:
+        return list(self.inner.retain(state, population))
+
+
+def _check_rescues(population: Population) -> None:
+    """A failed turn is followed by one from somebody's last good state, or from fresh weights."""
+    for member in population.members:
+        for turn in member.history():
+            if turn.before is not None and turn.before.failed and turn.order.start is not None:
+                assert not population.find(turn.order.start).failed, "a member went on from a turn that failed"

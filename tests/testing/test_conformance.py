@@ -1,0 +1,100 @@
+"""The project's own plug-ins pass the checks that it ships, and the checks notice what they are for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from evolute import strategies
+from evolute.core.names import resolve
+from evolute.core.solo import Solo, adapt
+from evolute.core.space import Float, Space
+from evolute.engines.inline import inline
+from evolute.engines.simulated import simulated
+from evolute.strategies.random_search import RandomSearch
+from evolute.testing import check_engine, check_learner, check_strategy
+
+ENGINES = {
+    "inline": lambda worker: inline(worker, None),
+    "inline with a limit": lambda worker: inline(worker, 30.0),
+    "simulated": lambda worker: simulated(worker, None, durations=[1, 2, 3]),
+    "simulated, two workers": lambda worker: simulated(worker, None, durations=[1, 2, 3], workers=2),
+}
+STRATEGIES = {
+    "pbt": strategies.pbt,
+    "pbt, tournament": partial(strategies.pbt, exploit="tournament"),
+    "pbt, welch": partial(strategies.pbt, exploit="welch"),
+    "pbt, resample": partial(strategies.pbt, explore="resample"),
+    "winner takes all": strategies.winner_takes_all,
+    "random search": strategies.random_search,
+}
+LEARNERS = {
+    "toy": {"h0": 0.5, "h1": 0.2},
+    "deceptive": {"h": 0.9},
+    "triangle": {"h": 0.01},
+    "drift": {"x0": 0.3, "x1": 0.6, "problem": 1},
+    "drift_mixed": {"x0": 0.3, "x1": 0.6, "c": 2, "problem": 1},
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_engines_keep_their_laws(name):
+    check_engine(ENGINES[name])
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_strategies_keep_their_laws(name):
+    check_strategy(STRATEGIES[name], ENGINES["simulated"])
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learners_keep_their_laws(name):
+    learner = adapt(resolve("learners", name))
+    check_learner(learner, [LEARNERS[name]] * 3, steps=4)
+
+
+def test_a_learner_with_chance_of_its_own_is_noticed():
+    rng = np.random.default_rng(0)
+
+    def restless(state, hparams, steps, seed):
+        return {"luck": rng.random()}, {"score": 0.0}
+
+    with pytest.raises(AssertionError, match="different"):
+        check_learner(adapt(restless), [{}, {}], steps=1)
+
+
+def test_a_learner_that_changes_its_start_state_is_noticed():
+    def greedy(state, hparams, steps, seed):
+        state = state or {"sum": np.zeros(1)}
+        state["sum"] += 1
+        return state, {"score": 0.0}
+
+    shared = Solo(greedy, thaw=lambda tree: tree, freeze=lambda state: state)
+    with pytest.raises(AssertionError, match=r"changed the state|different"):
+        check_learner(shared, [{}, {}], steps=1)
+
+
+def test_a_strategy_that_leaves_the_space_is_refused():
+    @dataclass(frozen=True)
+    class Stray(RandomSearch):
+        def step(self, state, population, ready, rng):
+            state, orders = super().step(state, population, ready, rng)
+            return state, [replace(order, hparams={"x": 7.0}) for order in orders]
+
+    with pytest.raises(ValueError, match="not in the space"):
+        check_strategy(Stray, ENGINES["inline"], Space({"x": Float(0.0, 1.0)}))
+
+
+def test_a_strategy_with_chance_of_its_own_is_noticed():
+    rng = np.random.default_rng(0)
+
+    @dataclass(frozen=True)
+    class Restless(RandomSearch):
+        def step(self, state, population, ready, _):
+            return super().step(state, population, ready, rng)
+
+    with pytest.raises(AssertionError, match="not pure"):
+        check_strategy(Restless, ENGINES["inline"])

@@ -14,6 +14,7 @@ app = typer.Typer(
     help="Train populations of reinforcement-learning agents that tune themselves while they learn.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

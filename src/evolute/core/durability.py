@@ -75,8 +75,8 @@ class Keeper:
     _fresh: set[Ref] = field(default_factory=set)
     _reports: int = 0
     _rounds: int = 0
-    _saved_at: float | None = None
-    _cost: float = 0.0
+    _saved_at: float = field(default_factory=time.perf_counter)
+    _cost: float = BUDGET
 
     def resume(self, population: Population, durable: set[Ref]) -> None:
         """Take up a population whose `durable` states are known to be whole."""
@@ -150,7 +150,7 @@ class Keeper:
     def _due(self) -> bool:
         if self.rhythm is not None:
             return self._rounds >= self.rhythm
-        return self._saved_at is None or time.perf_counter() - self._saved_at >= self._cost / BUDGET
+        return time.perf_counter() - self._saved_at >= self._cost / BUDGET
 
     def _bests(self) -> set[Ref]:
         return {Ref(-member, -turn) for _, member, turn in self._best}

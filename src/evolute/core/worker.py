@@ -44,7 +44,7 @@ class Worker:
     def train(self, orders: Sequence[Order]) -> list[Report]:
         """One turn of one cohort. If it fails as a whole, its members are tried one by one, to find who is to blame."""
         started = time.perf_counter()
-        full = [replace(order, hparams={**self.fixed, **order.hparams}) for order in orders]
+        full = [replace(order, hparams={**self.fixed, **order.hparams}) for order in orders] if self.fixed else orders
         try:
             cohort, outcomes = self.learner.train(
                 self._assemble(full), full, recall=self._recall, progress=self._progress(orders)

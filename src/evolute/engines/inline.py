@@ -15,6 +15,8 @@ from evolute.core.order import Order, Ref, Report
 from evolute.core.worker import Worker
 from evolute.engines.child import Child
 
+MOMENT = 0.02
+
 
 class Trainee(Protocol):
     """What both a worker here and one in a child process do."""
@@ -36,7 +38,12 @@ class Inline:
         self._waiting.extend(self.worker.groups(orders))
 
     def wait(self) -> list[Report]:
-        return self.worker.train(self._waiting.popleft()) if self._waiting else []
+        """Train the next cohort; of short ones as many as fit into a moment, so that they are journalled together."""
+        reports: list[Report] = []
+        started = time.monotonic()
+        while self._waiting and (not reports or time.monotonic() - started < MOMENT):
+            reports += self.worker.train(self._waiting.popleft())
+        return reports
 
     def keep(self, refs: set[Ref]) -> None:
         self.worker.keep(refs)

@@ -6,7 +6,7 @@ would train the same agent twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def _each(mutate: Mutate) -> Explore:
     return explore
 
 
-def _unlike(family: list[Mapping[str, Any]], space: Space, mutate: Mutate, rng: np.random.Generator) -> dict[str, Any]:
+def _unlike(family: Sequence[Mapping[str, Any]], space: Space, mutate: Mutate, rng: np.random.Generator) -> dict[str, Any]:
     """A mutation of the first of the family that equals none of it; one drawn anew if the mutations are used up."""
     for attempt in range(TRIES):
         child = mutate(space, family[0], rng) if attempt < TRIES // 2 else space.sample(rng)

@@ -1,0 +1,135 @@
+"""What Evolute itself costs per member-turn: strategy, journal and states around a learner that does nothing.
+
+Also: whether that cost stays flat over 10,000 turns, what making states durable costs when turns take a second, how
+long imports take, and the same no-op population under Ray Tune's PBT, in a virtual environment of its own, in the same
+run. Run it with `python benchmarks/overhead.py`; `--without-ray` leaves the peer out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evolute.config.layers import python, stack
+from evolute.config.resolve import resolved
+from evolute.core.watch import Event, Reported, Saved
+from evolute.launch import Launch, launch
+
+HERE = Path(__file__).parent
+PEER = HERE / "peers" / "ray_tune_noop.py"
+REPEATS = 3
+SPACE = {"lr": "log[1e-5, 1e-1]", "entropy": "[0, 0.1]", "clip": "[0.05, 0.5]", "epochs": "int[1, 16]"}
+
+
+def noop(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> tuple[Any, dict[str, float]]:
+    """Does nothing, with a score that differs between members."""
+    return {"weights": np.zeros(8)}, {"score": hparams["lr"]}
+
+
+def second(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> tuple[Any, dict[str, float]]:
+    """One second of work, then a state of a megabyte."""
+    time.sleep(1.0)
+    return {"weights": np.random.default_rng(seed).normal(size=131_072)}, {"score": hparams["lr"]}
+
+
+def events(learner: Any, members: int, turns: int) -> list[tuple[float, Event]]:
+    """Everything that a whole run in a temporary folder tells, and when."""
+    seen: list[tuple[float, Event]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"learner": learner, "space": SPACE, "population": members, "stop": {"turns": turns}, "runs": folder}
+        config = resolved(stack([python(settings)]))
+        launch(config, Launch(notify=lambda event: seen.append((time.perf_counter(), event))))
+    return seen
+
+
+def reported(seen: list[tuple[float, Event]]) -> list[tuple[float, int]]:
+    """When reports came in, and how many."""
+    return [(at, len(event.reports)) for at, event in seen if isinstance(event, Reported)]
+
+
+def per_turn(members: int, turns: int) -> float:
+    """Milliseconds per member-turn from the first report to the last, as for the peer; the least of several runs."""
+
+    def once() -> float:
+        marks = reported(events(noop, members, turns))
+        return (marks[-1][0] - marks[0][0]) / sum(count for _, count in marks[1:]) * 1e3
+
+    return min(once() for _ in range(REPEATS))
+
+
+def flatness(members: int, turns: int) -> tuple[float, float]:
+    """Milliseconds per member-turn in the second and in the last tenth of one long run."""
+    marks = reported(events(noop, members, turns))
+    tenth = len(marks) // 10
+
+    def cost(part: list[tuple[float, int]]) -> float:
+        return (part[-1][0] - part[0][0]) / sum(count for _, count in part[1:]) * 1e3
+
+    return cost(marks[tenth : 2 * tenth]), cost(marks[-tenth:])
+
+
+def saving() -> float:
+    """The share of a run's time that durable states cost, with turns of one second."""
+    started = time.perf_counter()
+    seen = events(second, 4, 5)
+    return sum(event.seconds for _, event in seen if isinstance(event, Saved)) / (time.perf_counter() - started)
+
+
+def fastest(code: list[str]) -> float:
+    """Seconds that a Python process with these arguments takes, the least of several."""
+
+    def once() -> float:
+        started = time.perf_counter()
+        subprocess.run([sys.executable, *code], check=True, capture_output=True)
+        return time.perf_counter() - started
+
+    return min(once() for _ in range(7))
+
+
+def peer(members: int, turns: int) -> float:
+    """Milliseconds per member-turn of Ray Tune's PBT with a trainable that does nothing."""
+    venv = HERE / ".venvs" / "ray"
+    if not venv.exists():
+        print("installing Ray into a virtual environment of its own …", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        requirements = str(PEER.with_suffix(".txt"))
+        subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", "-r", requirements], check=True)
+    command = [str(venv / "bin" / "python"), str(PEER), "--members", str(members), "--turns", str(turns)]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+    return float(json.loads(answer)["ms_per_member_turn"])
+
+
+def say(label: str, figure: str) -> None:
+    print(f"{label:58} {figure}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--without-ray", action="store_true", help="leave Ray Tune out")
+    arguments = parser.parse_args()
+    costs: dict[int, float] = {}
+    for members, turns in ((8, 400), (64, 100), (1000, 20)):
+        costs[members] = per_turn(members, turns)
+        say(f"ms per member-turn, {members} members", f"{costs[members]:.3f}")
+    if not arguments.without_ray:
+        for members, turns in ((8, 20), (64, 10)):
+            ray = peer(members, turns)
+            say(f"Ray Tune PBT, ms per member-turn, {members} members", f"{ray:.1f}  ({ray / costs[members]:.0f}x ours)")
+    early, late = flatness(64, 10_000)
+    say("late over early cost in 10,000 turns of 64 members", f"{late / early:.2f}  ({early:.3f} to {late:.3f} ms)")
+    say("share of time spent on durable states, turns of 1 s", f"{saving():.2%}")
+    bare, typer = fastest(["-c", "import numpy"]), fastest(["-c", "import typer, rich"])
+    say("import evolute, seconds over import numpy", f"{fastest(['-c', 'import numpy, evolute']) - bare:+.3f}")
+    say("evolute --help over import typer, rich", f"{fastest(['-m', 'evolute', '--help']) / typer:.2f}")
+
+
+if __name__ == "__main__":
+    main()

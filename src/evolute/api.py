@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evolute.config import layers as config_layers
+from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting, file, python, stack
 from evolute.config.resolve import Config, resolved
 from evolute.launch import Launch, launch, proceed
@@ -93,7 +94,7 @@ def remembered(folder: Path, layers: Sequence[Layer] = ()) -> Config:
     layer = stack([kept, *layers])
     learner = layer["learner"].value
     if isinstance(learner, str) and learner.startswith("__main__:"):
-        raise ValueError(
+        raise ConfigError(
             f"the learner of {folder} is {learner.partition(':')[2]!r} of a script or notebook, which cannot be found by "
             "name: run that script again, which continues the run, or put the learner into a module"
         )

@@ -63,7 +63,7 @@ def choose(config: Config, how: Launch) -> Path | None:
         return how.folder
     changed = sorted(key for key in {*before, *config.identity} if before.get(key) != config.identity.get(key))
     why = f"which differs in {', '.join(changed)}" if changed else "and a new one was asked for"
-    raise ValueError(f"{how.folder} holds a run already, {why}: choose another folder, or `evolute resume {how.folder}`")
+    raise StoreError(f"{how.folder} holds a run already, {why}: choose another folder, or `evolute resume {how.folder}`")
 
 
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
@@ -118,6 +118,9 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
     with contextlib.closing(engine), Interrupts().installed() as interrupts:
         with interrupts.allowed():
             standing = restorer.restore(repeatable=repeatable)
+        if standing.decisions:
+            turn = min(member.turns for member in standing.population.members)
+            notify(Told(f"going on with {folder} at turn {turn}"))
         how.begin(folder, config, standing.population)
         Loop(
             plan_of(config, learner),

@@ -15,6 +15,7 @@ from evolute.core.protocols import Learner
 from evolute.core.resume import replay
 from evolute.core.solo import Solo
 from evolute.store.checkpoints import Checkpoints
+from evolute.store.error import StoreError
 from evolute.store.journal import Journal
 from evolute.store.lock import holder
 
@@ -62,7 +63,7 @@ class Agent:
     @property
     def _policy(self) -> Callable[..., Any]:
         if self.learner is None:
-            raise ValueError(f"open the run with its learner to use a policy: evolute.resume({str(self.folder)!r})")
+            raise StoreError(f"open the run with its learner to use a policy: evolute.resume({str(self.folder)!r})")
         return self.learner.policy(Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref))
 
 
@@ -91,16 +92,16 @@ class Run:
         """The member whose latest score is highest."""
         top = best(self.population)
         if top is None:
-            raise ValueError(f"no member of {self.folder} has a score yet")
+            raise StoreError(f"no member of {self.folder} has a score yet")
         return Agent(self.folder, top, self.learner)
 
     def member(self, slot: int) -> Agent:
         """One member by its slot."""
         if not 0 <= slot < len(self.population):
-            raise ValueError(f"there is no member {slot}: {self.folder} has members 0 to {len(self.population) - 1}")
+            raise StoreError(f"there is no member {slot}: {self.folder} has members 0 to {len(self.population) - 1}")
         turn = self.population[slot].latest
         if turn is None:
-            raise ValueError(f"member {slot} of {self.folder} has not finished a turn yet")
+            raise StoreError(f"member {slot} of {self.folder} has not finished a turn yet")
         return Agent(self.folder, turn, self.learner)
 
     @property

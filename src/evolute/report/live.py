@@ -73,6 +73,7 @@ class LiveTable:
             return
         yield self._headline(self._population, self._pace)
         yield ProgressBar(total=1.0, completed=self._pace.share(self._population, self._elapsed) or 0.0, width=60)
+        yield Text("")
         yield self._table(self._population, max(console.height - FRAME, 3))
 
     def _headline(self, population: Population, pace: Pace) -> Text:

@@ -1,0 +1,176 @@
+"""The commands as a person types them, in a terminal and without one."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pexpect
+import pytest
+
+from evolute.cli.main import spread
+
+EVOLUTE = [sys.executable, "-m", "evolute"]
+
+
+def evolute(place, *arguments: str, code: int = 0) -> subprocess.CompletedProcess:
+    done = subprocess.run([*EVOLUTE, *arguments], cwd=place, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_a_run_without_a_terminal_prints_plain_lines_and_a_summary(tmp_path):
+    out = evolute(tmp_path, "run", "toy").stdout
+    assert "training 2 members in runs/toy-1" in out
+    assert re.search(r"best: member \d, score 1\.2", out)
+    assert "schedule along its line of descent" in out
+    assert "line of descent, by member: 0 (turns" in out
+    assert "evolute show runs/toy-1" in out
+    assert "evolute resume runs/toy-1 -m stop.turns=100" in out
+    assert "\x1b" not in out
+
+
+def test_json_gives_one_object_per_turn_and_a_final_one(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import os\n"
+        "def train(state, hparams, steps, seed):\n"
+        "    print('chatter'); os.write(1, b'more chatter\\n')\n"
+        "    return None, {'score': hparams['h']}\n"
+    )
+    arguments = ["run", "--json", "-m", "learner=own:train", "train.h=[0,1]", "population=3", "stop.turns=4"]
+    lines = [json.loads(line) for line in evolute(tmp_path, *arguments).stdout.splitlines()]
+    turns = [line for line in lines if line["event"] == "turn"]
+    assert sorted((line["member"], line["turn"]) for line in turns) == [(m, t) for m in range(3) for t in range(4)]
+    assert lines[-1]["event"] == "end"
+    assert lines[-1]["best"]["score"] == max(line["score"] for line in turns if line["turn"] == 3)
+
+
+def test_a_terminal_shows_a_live_table_and_then_the_summary(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import time\n"
+        "def train(state, hparams, steps, seed):\n"
+        "    time.sleep(0.05)\n"
+        "    if seed % 9 == 0: raise ValueError('unlucky')\n"
+        "    return {'w': 1.0}, {'score': hparams['lr']}\n"
+    )
+    arguments = ["run", "-m", "learner=own:train", "train.lr=log[1e-3,1]", "population=5", "interval=100", "stop.turns=12"]
+    child = pexpect.spawn(EVOLUTE[0], [*EVOLUTE[1:], *arguments], cwd=str(tmp_path), dimensions=(30, 120), encoding="utf-8")
+    child.expect("weights.*turn", timeout=20)
+    child.expect(r"turns/s, [\d,]+ steps/s, \d+%, .* left", timeout=20)
+    child.expect("best: member", timeout=30)
+    child.expect(pexpect.EOF, timeout=10)
+    child.close()
+    assert child.exitstatus == 0
+
+
+def test_more_members_than_lines_show_the_best_and_say_how_many_more(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import time\ndef train(state, hparams, steps, seed):\n    time.sleep(0.01)\n    return None, {'score': hparams['h']}\n"
+    )
+    arguments = ["run", "-m", "learner=own:train", "train.h=[0,1]", "population=100", "stop.turns=4"]
+    child = pexpect.spawn(EVOLUTE[0], [*EVOLUTE[1:], *arguments], cwd=str(tmp_path), dimensions=(20, 100), encoding="utf-8")
+    child.expect(r"\d+ more", timeout=20)
+    child.expect("best: member", timeout=30)
+    child.expect(pexpect.EOF, timeout=10)
+    child.close()
+
+
+def test_the_same_command_again_starts_a_new_run_once_the_first_has_finished(tmp_path):
+    for _ in range(2):
+        evolute(tmp_path, "run", "toy")
+    listed = json.loads(evolute(tmp_path, "ls", "--json").stdout)
+    assert sorted(row["run"] for row in listed) == ["runs/toy-1", "runs/toy-2"]
+    assert {row["status"] for row in listed} == {"finished"}
+
+
+def test_the_same_command_on_the_same_folder_finds_the_run_finished(tmp_path):
+    first = evolute(tmp_path, "run", "toy", "--folder", "here").stdout
+    again = evolute(tmp_path, "run", "toy", "--folder", "here").stdout
+    assert "training" not in again
+    assert again.splitlines()[1:4] == first.splitlines()[-len(again.splitlines()) :][1:4]
+
+
+def test_another_config_on_the_same_folder_is_refused(tmp_path):
+    evolute(tmp_path, "run", "toy", "--folder", "here")
+    refused = evolute(tmp_path, "run", "toy", "--folder", "here", "-m", "seed=5", code=2)
+    assert "here holds a run already, which differs in seed" in refused.stderr
+
+
+def test_a_finished_run_goes_on_when_its_limit_is_raised(tmp_path):
+    evolute(tmp_path, "run", "toy", "-m", "stop.turns=5")
+    evolute(tmp_path, "resume", "toy-1", "-m", "stop.turns=9")
+    told = json.loads(evolute(tmp_path, "show", "toy-1", "--json").stdout)
+    assert [row["turns"] for row in told["members"]] == [9, 9]
+    assert told["ended"] == "finished its 9 turns"
+
+
+def test_show_tells_the_story_of_the_best_and_of_any_member(tmp_path):
+    evolute(tmp_path, "run", "toy")
+    out = evolute(tmp_path, "show", "toy-1").stdout
+    assert "member" in out
+    assert "weights" in out
+    assert len(re.findall(r"^ +\d+–\d+ +h0=", out, re.MULTILINE)) > 10
+    told = json.loads(evolute(tmp_path, "show", "toy-1", "--json", "--member", "1").stdout)
+    assert told["member"]["member"] == 1
+    line = told["member"]["lineage"]
+    assert sum(part["to"] - part["from"] + 1 for part in line) == 50
+    assert evolute(tmp_path, "show", "toy-1", "--member", "7", code=2).stderr.startswith("error: there is no member 7")
+
+
+def test_a_dry_run_prints_values_with_their_sources_and_what_to_expect_and_makes_nothing(tmp_path):
+    (tmp_path / "more.yaml").write_text("population: 6\npbt:\n  quantile: 0.5\n")
+    out = evolute(tmp_path, "run", "toy", "-c", "more.yaml", "-m", "seed=3", "--dry-run").stdout
+    assert re.search(r"population +6 +\(more.yaml:1\)", out)
+    assert re.search(r"pbt.quantile +0.5 +\(more.yaml:3\)", out)
+    assert re.search(r"seed +3 +\(-m\)", out)
+    assert re.search(r"toy.h0 +\[0, 1\] +\(preset toy:\d+\) +evolved", out)
+    assert re.search(r"mode +sync +\(default\)", out)
+    assert "members:   6, in 1 cohort" in out
+    assert "1,200 of the whole population" in out
+    assert "checkpoints at most" in out
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "tyo"], "no preset 'tyo'; did you mean 'toy'?"),
+        (["run", "toy", "-m", "populaton=3"], "unknown key 'populaton' (-m); did you mean 'population'?"),
+        (["run", "toy", "-m", "pbt.quantile=0.7"], "quantile=0.7: must lie in (0, 0.5]"),
+        (["run", "toy", "-m", "toy.h0=log[1e-2, 1e-5]"], "the lower bound must lie below the upper one"),
+        (["run", "toy", "-m", "strategy=pbtt"], "no strategy 'pbtt'; did you mean 'pbt'?"),
+        (["run", "toy", "-m", "learner=nowhere:train"], "there is no module 'nowhere' to import"),
+        (["run"], "no learner is set"),
+        (["run", "toy", "-c", "missing.yaml"], "cannot read the config file missing.yaml: No such file or directory"),
+        (["resume", "nothing"], "nothing is not a run"),
+        (["show", "nothing"], "nothing is not a run"),
+    ],
+)
+def test_mistakes_give_one_sentence(tmp_path, arguments, said):
+    done = evolute(tmp_path, *arguments, code=2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_ls_lists_unreadable_runs_without_failing(tmp_path):
+    evolute(tmp_path, "run", "toy")
+    (tmp_path / "runs" / "broken").mkdir()
+    (tmp_path / "runs" / "broken" / "journal.sqlite").write_bytes(b"garbage" * 1000)
+    out = evolute(tmp_path, "ls").stdout
+    assert re.search(r"runs/broken +unreadable", out)
+    assert re.search(r"runs/toy-1 +finished +1\.2", out)
+    assert "no runs in" in evolute(tmp_path, "ls", "elsewhere").stdout
+
+
+def test_options_take_several_values():
+    assert spread(["run", "-c", "a", "b", "--new", "-m", "x=1", "y=-2"]) == [
+        *["run", "-c", "a", "-c", "b", "--new", "-m", "x=1", "-m", "y=-2"]
+    ]
+
+
+def test_presets_are_listed_with_what_they_are(tmp_path):
+    out = evolute(tmp_path, "presets").stdout
+    assert re.search(r"^toy +The two-parameter problem", out, re.MULTILINE)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from evolute import folders
+from evolute.config.declared import arguments
 from evolute.config.error import ConfigError
-from evolute.config.resolve import Config, declared, plain_value
+from evolute.config.resolve import Config, plain_value
 from evolute.core.durability import Keeper
 from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
@@ -163,8 +164,8 @@ def learner_of(config: Config) -> Learner[Any]:
     maker = config.learner.maker
     if is_train(maker) or not callable(maker):
         return adapt(maker)
-    known = declared(maker) or {}
-    return adapt(maker(**{name: value for name, value in config.learner.settings.items() if name in known}))
+    wanted = arguments(maker)
+    return adapt(maker(**{name: value for name, value in config.learner.settings.items() if name in wanted}))
 
 
 def described(config: Config) -> dict[str, Any]:

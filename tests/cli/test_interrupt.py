@@ -72,14 +72,14 @@ def test_a_second_signal_stops_at_once(place):
 
 
 def test_a_second_process_on_the_same_run_is_refused_and_told_who_holds_it(place):
-    process = start(place, "stubborn.sleep=1")
-    second = subprocess.run([*COMMAND, "learner=slow:train"], cwd=place, capture_output=True, text=True)
+    process = start(place, "train.sleep=0.2")
+    second = subprocess.run([*COMMAND, "learner=slow:train", "train.sleep=0.2"], cwd=place, capture_output=True, text=True)
     assert second.returncode == 2
     assert f"runs/slow-1 is held by process {process.pid}" in second.stderr
     assert "--new" in second.stderr
     process.kill()
     process.communicate()
-    after = subprocess.run([*COMMAND, "learner=slow:train"], cwd=place, capture_output=True, text=True)
+    after = subprocess.run([*COMMAND, "learner=slow:train", "train.sleep=0.2"], cwd=place, capture_output=True, text=True)
     assert after.returncode == 0, after.stderr
     assert f"took the run over from process {process.pid}" in after.stdout
 

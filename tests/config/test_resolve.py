@@ -156,7 +156,7 @@ def test_of_a_learner_that_declares_nothing_a_pair_is_a_range_and_longer_lists_a
         ("lr", [1, 0], "lower bound must lie below"),
         ("lr", [0, 1, 2], "number"),
         ("lr", "choice[a, b]", "'a'"),
-        ("lr", "log[1e-5, 1e-2", "number"),
+        ("lr", "log[1e-5, 1e-2", "lacks a bracket"),
         ("layers", "log[1, 10]", "no value"),
         ("layers", [0.5, 3], "integer|whole"),
         ("layers", "choice[1, 2.5]", "2.5"),
@@ -200,7 +200,6 @@ def test_a_range_that_lost_its_bracket_is_no_word_even_if_the_learner_takes_anyt
         ("pbt:\n  quantil: 0.2", 2, "pbt.quantil", "quantile'"),
         ("pbtt:\n  quantile: 0.2", 2, "pbtt.quantile", "'pbt.quantile'"),
         ("init:\n  hparam: []", 2, "init.hparam", "'init.hparams'"),
-        ("stop: 5", 1, "stop", "stop.turns|stop.steps"),
     ],
 )
 def test_a_misspelt_key_is_named_with_its_line_and_the_closest_key(tmp_path, text, line, key, meant):
@@ -210,6 +209,12 @@ def test_a_misspelt_key_is_named_with_its_line_and_the_closest_key(tmp_path, tex
         resolved(stack([preset("toy"), file(path)]))
     assert f"unknown key '{key}'" in str(error.value)
     assert f"({path}:{line})" in str(error.value)
+
+
+@pytest.mark.parametrize(("setting", "keys"), [("stop=5", "stop.turns, stop.steps"), ("toy=3", "toy.h0, toy.h1")])
+def test_a_value_for_a_section_names_the_keys_in_it(setting, keys):
+    with pytest.raises(ConfigError, match=rf"\(-m\): \w+ is a section: set {keys}"):
+        toy(setting)
 
 
 def test_a_misspelt_override_is_named():
@@ -271,7 +276,7 @@ def test_a_range_in_a_strategys_section_is_refused(value):
 
 def test_a_pair_in_a_strategys_section_is_a_value_where_a_pair_is_expected():
     config = resolved(stack([preset("toy"), python({"strategy": ranged_strategy, "ranged_strategy": {"sizes": [3, 4]}})]))
-    assert config.strategy.settings == {"sizes": (3.0, 4.0)}
+    assert config.strategy.settings == {"sizes": (3.0, 4.0), "rate": 0.1}
     assert config.defaults["ranged_strategy.rate"] == 0.1
 
 

@@ -13,6 +13,7 @@ import yaml
 from evolute.config.error import ConfigError
 from evolute.core.names import closest
 
+ALIASES = {"steps": "stop.steps"}
 PRESETS = Path(__file__).parent / "presets"
 
 
@@ -90,7 +91,11 @@ def file(path: Path, label: str | None = None) -> Layer:
         return {}
     if not isinstance(node, yaml.MappingNode):
         raise ConfigError(f"{path} must hold `key: value` lines")
-    return dict(_leaves(node, "", label))
+    layer: Layer = {}
+    for key, setting in _leaves(node, "", label):
+        _check_once(key, setting, layer)
+        layer[key] = setting
+    return layer
 
 
 def override(text: str) -> Layer:
@@ -99,9 +104,10 @@ def override(text: str) -> Layer:
     if not equals or not key:
         raise ConfigError(f"-m {text}: write key=value, or key= to remove the key")
     try:
-        return {key.strip(): Setting(parse(value), "-m")}
+        given = parse(value)
     except yaml.YAMLError as error:
         raise ConfigError(f"-m {text}: the value is not valid YAML") from error
+    return python({key.strip(): given}, "-m") if isinstance(given, dict) else {key.strip(): Setting(given, "-m")}
 
 
 def python(values: Mapping[str, Any], source: str = "python", prefix: str = "") -> Layer:
@@ -119,7 +125,8 @@ def stack(layers: Iterable[Layer]) -> Layer:
     """One layer of all: later ones win, and a value that is empty removes its key and all below it."""
     merged: Layer = {}
     for layer in layers:
-        for key, setting in layer.items():
+        for given, setting in layer.items():
+            key = ALIASES.get(given, given)
             merged = {other: kept for other, kept in merged.items() if not _covers(key, other)}
             if setting.value is not None:
                 merged[key] = setting
@@ -131,22 +138,29 @@ def _covers(key: str, other: str) -> bool:
     return other == key or other.startswith(f"{key}.") or key.startswith(f"{other}.")
 
 
+def _check_once(key: str, setting: Setting, before: Layer) -> None:
+    if key in before:
+        line = before[key].source.rpartition(":")[2]
+        raise ConfigError(f"{setting.source}: the key {key!r} stands at line {line} already")
+
+
 def _leaves(node: yaml.MappingNode, prefix: str, label: str) -> Iterator[tuple[str, Setting]]:
-    seen: dict[str, int] = {}
+    keys: Layer = {}
     for key_node, value in node.value:
         key, line = f"{prefix}{key_node.value}", key_node.start_mark.line + 1
-        if key in seen:
-            raise ConfigError(f"{label}:{line}: the key {key!r} stands at line {seen[key]} already")
-        seen[key] = line
+        _check_once(key, Setting(None, f"{label}:{line}"), keys)
+        keys[key] = Setting(None, f"{label}:{line}")
         if isinstance(value, yaml.MappingNode) and value.value:
             yield from _leaves(value, f"{key}.", label)
         else:
-            yield key, Setting(_construct(value), f"{label}:{line}")
+            yield key, Setting(_construct(value, f"{label}:{line}"), f"{label}:{line}")
 
 
-def _construct(node: yaml.Node) -> Any:
+def _construct(node: yaml.Node, source: str) -> Any:
     loader = Loader("")
     try:
         return loader.construct_document(node)
+    except yaml.constructor.ConstructorError as error:
+        raise ConfigError(f"{source}: {error.problem}; only plain values are read") from error
     finally:
         loader.dispose()

@@ -21,13 +21,23 @@ def looks_like_range(value: Any) -> bool:
     return isinstance(value, str) and _RANGE.fullmatch(value) is not None
 
 
-def parse_range(text: str) -> Param:
-    """The parameter that a text describes; raises ValueError with what is wrong."""
+def is_broken_range(value: Any) -> bool:
+    """Whether this is text that begins like a range and does not end like one."""
+    return isinstance(value, str) and re.match(rf"\s*({'|'.join(KINDS)})\s*[\[(]", value) is not None
+
+
+def is_pair(value: Any) -> bool:
+    """Whether this is a list of two numbers."""
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(type(item) in (int, float) for item in value)
+
+
+def parse_range(text: str, bare: str = "float") -> Param:
+    """The parameter that a text describes, of kind `bare` if it names none; raises ValueError with what is wrong."""
     started = _START.fullmatch(text)
     found = _RANGE.fullmatch(started[1] if started else text)
     if found is None:
         raise ValueError(f"{text!r} is not a range such as log[1e-5, 1e-2]")
-    kind, items = found[1] or "float", _items(text, found[2])
+    kind, items = found[1] or bare, _items(text, found[2])
     if kind not in KINDS:
         raise ValueError(f"{text!r}: no range is called {kind!r}{closest(kind, KINDS)}")
     if started and kind not in ("float", "log", "1-log"):
@@ -57,6 +67,6 @@ def _items(text: str, inner: str) -> list[Any]:
 
 
 def _pair(text: str, items: list[Any]) -> tuple[float, float]:
-    if len(items) != 2 or not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in items):
+    if not is_pair(items):
         raise ValueError(f"{text!r}: needs two numbers, a lower and an upper bound")
     return items[0], items[1]

@@ -17,13 +17,13 @@ _TIMES = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 def count(value: Any) -> Any:
     """A whole number, also as `500k` or `25M`."""
-    found = re.fullmatch(r"([0-9.]+)\s*([kMG])", value) if isinstance(value, str) else None
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([kMG])", value) if isinstance(value, str) else None
     return value if found is None else round(float(found[1]) * _COUNTS[found[2]])
 
 
 def duration(value: Any) -> Any:
     """Seconds, also as `90s`, `10m`, `2h` or `1d`."""
-    found = re.fullmatch(r"([0-9.]+)\s*([smhd])", value) if isinstance(value, str) else None
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([smhd])", value) if isinstance(value, str) else None
     return value if found is None else float(found[1]) * _TIMES[found[2]]
 
 
@@ -37,6 +37,8 @@ def keep(value: Any) -> Keep:
         found = re.fullmatch(r"(last|best|every)(?:\s+(\d+))?|lineage-of-best", word)
         if found is None or (found[1] == "every" and found[2] is None):
             raise ValueError(f"{word!r} is none of: last, last N, best, best N, lineage-of-best, every N")
+        if found[1] in ("last", "every") and int(found[2] or 1) < 1:
+            raise ValueError(f"{word!r} would keep nothing: the number must be at least 1")
         chosen |= {found[1]: int(found[2] or 1)} if found[1] else {"lineage": True}
     return Keep(**chosen)
 
@@ -61,9 +63,8 @@ FIELDS: dict[str, Field] = {
     "env": Field(str | None, None, "the environment, for learners that need one"),
     "population": Field(Annotated[int, Gt(0)], 8, "how many members there are"),
     "interval": Field(Count, 1, "environment steps of each member per turn; 500k and 25M are understood"),
-    "steps": Field(Count | None, None, "short for stop.steps"),
     "stop.turns": Field(Count | None, None, "end after so many turns of each member"),
-    "stop.steps": Field(Count | None, None, "end after so many steps of each member"),
+    "stop.steps": Field(Count | None, None, "end after so many steps of each member; `steps` is short for it"),
     "stop.time": Field(Seconds | None, None, "end after so much time: seconds, or 10m, 2h, 1d"),
     "stop.score": Field(float | None, None, "end when a member reaches this score"),
     "mode": Field(Literal["sync", "async"], "sync", "sync: all members finish a turn before the next; async: nobody waits"),

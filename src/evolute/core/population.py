@@ -6,6 +6,7 @@ line of descent are walks along pointers, and folding a report costs the same ho
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -133,5 +134,6 @@ def descent(turn: Turn) -> Iterator[Turn]:
 
 def best(population: Population) -> Turn | None:
     """The highest-scoring latest turn; ties go to the lower slot."""
-    turns = [m.latest for m in population.members if m.latest is not None and m.latest.score is not None]
-    return max(turns, key=lambda turn: turn.score or 0.0, default=None)
+    scored = [(m.latest.score, m.latest) for m in population.members if m.latest is not None and m.latest.score is not None]
+    numbers = [(score, turn) for score, turn in scored if not math.isnan(score)]
+    return max(numbers, key=lambda pair: pair[0])[1] if numbers else None

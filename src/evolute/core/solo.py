@@ -62,7 +62,7 @@ class Solo:
         trees, outcomes = [], []
         for tree, order in zip(cohort, orders, strict=True):
             state = None if tree is None else self.thaw(tree)
-            result = self.code(state, dict(order.hparams), order.steps, order.seed, **extra)
+            result = self.code(state, canonical(dict(order.hparams)), order.steps, order.seed, **extra)
             state, metrics = _pair(result)
             trees.append(self.freeze(state))
             outcomes.append(Outcome(metrics))
@@ -95,7 +95,7 @@ def adapt(made: Any) -> Learner[Any]:
             made.train,
             thaw=partial(_load, made),
             freeze=partial(_save, made),
-            repeatable=bool(vars(type(made)).get("repeatable", False)),
+            repeatable=any(vars(kind).get("repeatable", False) for kind in type(made).__mro__),
             wants_progress=_wants_progress(made.train),
         )
     learner: Learner[Any] = made
@@ -104,7 +104,9 @@ def adapt(made: Any) -> Learner[Any]:
 
 def is_train(made: Any) -> bool:
     """Whether this is a user's training function, known by its first four arguments."""
-    return inspect.isroutine(made) and tuple(inspect.signature(made).parameters)[:4] == ARGUMENTS
+    if isinstance(made, type) or not callable(made):
+        return False
+    return tuple(inspect.signature(made).parameters)[:4] == ARGUMENTS
 
 
 def _wants_progress(code: Train) -> bool:

@@ -6,7 +6,9 @@ the PBT paper (arXiv 1711.09846, appendix A): a scale moves by a factor, an orde
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -102,8 +104,8 @@ class Float:
 
     def __str__(self) -> str:
         head = "log" if self.log else "1-log" if self.complement else "float" if self.start else ""
-        tail = "" if self.start is None else f" from [{self.start[0]}, {self.start[1]}]"
-        return f"{head}[{self.low}, {self.high}]{tail}"
+        tail = "" if self.start is None else f" from [{_bound(self.start[0])}, {_bound(self.start[1])}]"
+        return f"{head}[{_bound(self.low)}, {_bound(self.high)}]{tail}"
 
     def _warp(self, value: float) -> float:
         return math.log(value) if self.log else math.log(1 - value) if self.complement else value
@@ -203,7 +205,7 @@ class Choice:
         return {"kind": "choice", "values": list(self.values)}
 
     def __str__(self) -> str:
-        return f"choice[{', '.join(map(str, self.values))}]"
+        return f"choice[{', '.join(map(_text, self.values))}]"
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,7 @@ class Ordinal:
         return {"kind": "ordinal", "values": list(self.values)}
 
     def __str__(self) -> str:
-        return f"ordinal[{', '.join(map(str, self.values))}]"
+        return f"ordinal[{', '.join(map(_text, self.values))}]"
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,20 @@ def _distinct(param: Choice | Ordinal, values: tuple[Any, ...]) -> tuple[Any, ..
         if any(_same(value, other) for other in values[:place]):
             raise ValueError(f"{kind}[{', '.join(map(str, values))}]: {value!r} is listed twice")
     return values
+
+
+def _bound(value: float) -> str:
+    """A bound as a config writes it, the same for 1 and 1.0."""
+    return str(int(value)) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else str(value)
+
+
+def _text(value: Any) -> str:
+    """A value as a config writes it, so that it reads back as the same one."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w-]*", value) and value.lower() not in ("true", "false", "null"):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _same(one: Any, other: Any) -> bool:

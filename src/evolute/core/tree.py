@@ -60,7 +60,7 @@ def canonical(tree: Tree) -> Tree:
     """A deep copy that shares no memory with `tree` and is what `unpack(pack(tree))` would give."""
     if isinstance(tree, dict):
         return {key: canonical(value) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):
+    if type(tree) in (list, tuple):
         return type(tree)(canonical(value) for value in tree)
     if isinstance(tree, np.ndarray) or _is_jax(tree):
         return np.array(tree, order="C", copy=True)

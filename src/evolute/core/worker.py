@@ -125,7 +125,7 @@ def _numbers(metrics: Mapping[str, Any], score: str) -> dict[str, float | None]:
         raise TypeError(f"the metrics are a {type(metrics).__name__}: give a dict of numbers such as {{'score': 1.0}}")
     name, sign = (score[1:], -1.0) if score.startswith("-") else (score, 1.0)
     if name not in metrics:
-        raise KeyError(f"the metrics {sorted(metrics)} have no {name!r}, which is what members are compared by")
+        raise KeyError(f"the metrics {sorted(map(str, metrics))} have no {name!r}, which is what members are compared by")
     numbers = {key: None if value is None else _number(key, value) for key, value in metrics.items()}
     value = numbers[name]
     if value is not None and not math.isfinite(value):

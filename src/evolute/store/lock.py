@@ -38,7 +38,9 @@ def held(folder: Path, *, take_over: bool = False) -> Iterator[dict[str, Any] | 
     with _opened(path) as fd:
         card = _card(path)
         if not _locked(fd):
-            raise HeldError(f"{folder} is held by {describe(card, path)}; wait for it to end, stop it, or start another run with --new")
+            raise HeldError(
+                f"{folder} is held by {describe(card, path)}; wait for it to end, stop it, or start another run with --new"
+            )
         if card is not None and card["host"] != socket.gethostname() and not take_over:
             raise HeldError(
                 f"{folder} is held by {describe(card, path)}; if that process is dead, take the run over with --take-over"

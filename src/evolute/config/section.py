@@ -1,0 +1,109 @@
+"""The section of one plug-in: its settings checked against their types, and ranges turned into parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from evolute.config.declared import Declared
+from evolute.config.error import ConfigError
+from evolute.config.layers import Layer, Setting
+from evolute.config.ranges import build, is_broken_range, is_pair, looks_like_range, parse_range
+from evolute.core.names import closest
+from evolute.core.space import Choice, Float, Int, Ordinal, Param
+
+
+@dataclass(frozen=True)
+class Section:
+    """Fixed values (defaults among them), evolved ranges, and which values are defaults."""
+
+    fixed: dict[str, Any] = field(default_factory=dict)
+    ranges: dict[str, Param] = field(default_factory=dict)
+    defaults: dict[str, Any] = field(default_factory=dict)
+
+
+def section(name: str, layer: Layer, known: Declared, *, evolvable: bool) -> Section:
+    """What a layer says in the section `name`; only a learner's settings are `evolvable`."""
+    read = Section()
+    for key, setting in layer.items():
+        head, _, option = key.partition(".")
+        if head != name or not option:
+            continue
+        if option not in known.options and not known.free:
+            raise ConfigError(f"unknown key {key!r} ({setting.source}){closest(option, known.options)}")
+        kind = known.options[option].type if option in known.options else Any
+        param = _range(key, kind, setting)
+        if param is None:
+            read.fixed[option] = checked(key, kind, setting)
+        elif evolvable:
+            read.ranges[option] = param
+        else:
+            raise ConfigError(f"{key} = {setting.value!r} ({setting.source}): only a learner's settings can be a range")
+    for option, declared in known.options.items():
+        if declared.needed and option not in read.fixed and option not in read.ranges:
+            raise ConfigError(f"{name} needs {name}.{option}: give it a value or a range")
+    read.defaults.update((k, v) for k, v in known.defaults.items() if k not in read.fixed and k not in read.ranges)
+    read.fixed.update(read.defaults)
+    return read
+
+
+def checked(key: str, kind: Any, setting: Setting) -> Any:
+    """The setting's value as its type has it."""
+    try:
+        return TypeAdapter(kind).validate_python(setting.value)
+    except ValidationError as error:
+        raise ConfigError(f"{key} = {setting.value!r} ({setting.source}): {_problem(error)}") from error
+
+
+def _problem(error: ValidationError) -> str:
+    """Pydantic's complaints as one sentence; those about a union's alternatives are joined."""
+    texts = list(dict.fromkeys(problem["msg"].removeprefix("Value error, ") for problem in error.errors()))
+    wanted = [text.removeprefix("Input should be ") for text in texts if text.startswith("Input should be ")]
+    return f"should be {' or '.join(wanted)}" if len(wanted) == len(texts) else "; ".join(texts)
+
+
+def _range(key: str, kind: Any, setting: Setting) -> Param | None:
+    """The parameter, if the setting is a range. A bare pair of numbers is one only where one number is expected."""
+    value = setting.value
+    try:
+        if isinstance(value, Param):
+            param: Param = value
+        elif looks_like_range(value):
+            param = parse_range(value, bare="int" if kind is int else "float")
+        elif is_pair(value) and _accepts(kind, value[0]) and (kind is Any or not _accepts(kind, value)):
+            param = build("int" if kind is int else "float", list(value), str(list(value)))
+        elif is_broken_range(value) and not _accepts_text(kind):
+            raise ValueError(f"{value!r} looks like a range that lacks a bracket; write it as log[1e-5, 1e-2]")
+        else:
+            return None
+    except ValueError as error:
+        hint = "; a pair of numbers is a range where one number is expected" if is_pair(value) else ""
+        raise ConfigError(f"{key} ({setting.source}): {error}{hint}") from error
+    for value in _values(param):
+        if not _accepts(kind, value):
+            raise ConfigError(f"{key} = {setting.value} ({setting.source}): {value!r} is no value for it")
+    return param
+
+
+def _accepts(kind: Any, value: Any) -> bool:
+    try:
+        TypeAdapter(kind).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def _accepts_text(kind: Any) -> bool:
+    return kind is not Any and _accepts(kind, "text")
+
+
+def _values(param: Param) -> list[Any]:
+    """Values that the parameter can take, enough to tell whether a type accepts them."""
+    if isinstance(param, (Choice, Ordinal)):
+        return list(param.values)
+    if isinstance(param, Int):
+        return [param.low, param.high]
+    assert isinstance(param, Float)
+    return [param.low, param.high, param.decode(0.501)]

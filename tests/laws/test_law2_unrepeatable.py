@@ -1,0 +1,55 @@
+"""A learner that cannot repeat itself goes back to its last durable turn when it is resumed, and the run says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evolute.result import Run
+
+HERE = Path(__file__).parent
+SETTINGS = {"space": {"h": "[0, 1]"}, "population": 4, "stop": {"turns": 6}, "seed": 3}
+FUNCTION = {**SETTINGS, "learner": "restless:train", "durable": 2}
+CLASS = {**SETTINGS, "learner": "restless:Diary"}
+
+
+def train(folder: Path, settings: dict, point: int | None = None) -> int:
+    command = [sys.executable, str(HERE / "killed.py"), str(folder), json.dumps(settings), *([str(point)] if point else [])]
+    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+    return subprocess.run(command, capture_output=True, timeout=60, env=environment).returncode
+
+
+def consistent(run: Run) -> bool:
+    """Whether each member's state is the one that its reports tell of."""
+    for member in run.population.members:
+        agent = run.member(member.slot)
+        told = [turn.report.metrics["luck"] for turn in agent.lineage]
+        state = agent.state
+        past = [float(x) for x in state["deep/diary.txt"].decode().split()] if "deep/diary.txt" in state else state["past"]
+        if past != told:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(("settings", "rewinds"), [(FUNCTION, True), (CLASS, False)], ids=["function", "class"])
+def test_what_cannot_be_made_again_is_rewound_or_was_saved_in_time(tmp_path, settings, rewinds):
+    assert train(tmp_path / "whole", settings) == 0
+    assert consistent(Run.open(tmp_path / "whole"))
+    points = json.loads((tmp_path / "whole.points").read_text())
+    went_back = 0
+    for point in range(20, len(points), 9):
+        folder = tmp_path / f"killed-{point}"
+        assert train(folder, settings, point) == -signal.SIGKILL
+        assert train(folder, settings) == 0
+        run = Run.open(folder)
+        assert [member.turns for member in run.population.members] == [6, 6, 6, 6]
+        assert consistent(run), f"killed at {point}, {points[point - 1]}"
+        went_back += any("went back by" in body.get("text", "") for _, _, body in run.notes)
+    if rewinds:
+        assert went_back > 2

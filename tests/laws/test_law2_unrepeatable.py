@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,6 +51,8 @@ def test_what_cannot_be_made_again_is_rewound_or_was_saved_in_time(tmp_path, set
         run = Run.open(folder)
         assert [member.turns for member in run.population.members] == [6, 6, 6, 6]
         assert consistent(run), f"killed at {point}, {points[point - 1]}"
-        went_back += any("went back by" in body.get("text", "") for _, _, body in run.notes)
+        back = [int(found[1]) for _, _, body in run.notes if (found := re.search(r"went back by (\d+)", body.get("text", "")))]
+        assert max(back, default=0) <= 12, "went back by more than one generation"
+        went_back += len(back)
     if rewinds:
         assert went_back > 2

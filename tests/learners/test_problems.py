@@ -110,7 +110,7 @@ def test_the_preset_of_the_toy_starts_as_in_the_paper():
     config = resolved(preset("toy"))
     assert config.values["interval"] == 4
     assert config.values["init.hparams"] == [{"h0": 1, "h1": 0}, {"h0": 0, "h1": 1}]
-    assert config.strategy.settings == {"resample": 0.0}
+    assert config.strategy.settings["resample"] == 0
 
 
 @pytest.mark.parametrize("name", ["deceptive", "triangle", "drift", "drift_mixed"])

@@ -72,9 +72,11 @@ class Float:
             raise ValueError(f"{self}: the first draw must lie inside [{self.low}, {self.high}]")
 
     def sample(self, rng: Rng) -> float:
-        low, high = (self.low, self.high) if self.start is None else self.start
-        low, high = sorted((self._warp(low), self._warp(high)))
-        return self.clip(self._unwarp(rng.uniform(low, high)))
+        return self._draw(self.low, self.high, rng)
+
+    def first(self, rng: Rng) -> float:
+        """A value for a fresh member: from `start`, where that narrows the range."""
+        return self._draw(*(self.start or (self.low, self.high)), rng)
 
     def perturb(self, value: float, rng: Rng, factors: tuple[float, ...] = FACTORS) -> float:
         if self.complement:
@@ -84,6 +86,8 @@ class Float:
         return self.clip(value + rng.normal(0, SPREAD * (self.high - self.low)))
 
     def clip(self, value: float) -> float:
+        if math.isnan(value):
+            raise ValueError(f"NaN is no value for {self}")
         return float(min(max(float(value), self.low), self.high))
 
     def contains(self, value: Any) -> bool:
@@ -106,6 +110,10 @@ class Float:
         head = "log" if self.log else "1-log" if self.complement else "float" if self.start else ""
         tail = "" if self.start is None else f" from [{_bound(self.start[0])}, {_bound(self.start[1])}]"
         return f"{head}[{_bound(self.low)}, {_bound(self.high)}]{tail}"
+
+    def _draw(self, low: float, high: float, rng: Rng) -> float:
+        low, high = sorted((self._warp(low), self._warp(high)))
+        return self.clip(self._unwarp(rng.uniform(low, high)))
 
     def _warp(self, value: float) -> float:
         return math.log(value) if self.log else math.log(1 - value) if self.complement else value
@@ -184,10 +192,10 @@ class Choice:
 
     def perturb(self, value: Any, rng: Rng, factors: tuple[float, ...] = FACTORS) -> Any:
         """Stay or become another, with equal chances: an heir that never kept its parent's category would not inherit it."""
+        place = _index(self, self.values, value)
         if rng.random() < 0.5:
-            return self.clip(value)
-        others = [other for other in self.values if not _same(other, value)]
-        return others[rng.integers(len(others))]
+            return self.values[place]
+        return self.values[(place + rng.integers(1, len(self.values))) % len(self.values)]
 
     def clip(self, value: Any) -> Any:
         return self.values[_index(self, self.values, value)]
@@ -261,6 +269,15 @@ class Space(Mapping[str, Param]):
     def sample(self, rng: Rng) -> dict[str, Any]:
         return {name: param.sample(rng) for name, param in self.items()}
 
+    def first(self, rng: Rng) -> dict[str, Any]:
+        """Hyper-parameters for a fresh member."""
+        return {n: param.first(rng) if isinstance(param, Float) else param.sample(rng) for n, param in self.items()}
+
+    @property
+    def points(self) -> float:
+        """How many different hyper-parameters there are: infinitely many with a Float."""
+        return math.prod((_points(param) for param in self.values()), start=1)
+
     def contains(self, hparams: Mapping[str, Any]) -> bool:
         return hparams.keys() == self.keys() and all(param.contains(hparams[name]) for name, param in self.items())
 
@@ -273,6 +290,12 @@ class Space(Mapping[str, Param]):
         return {name: param.decode(float(unit)) for (name, param), unit in zip(self.items(), units, strict=True)}
 
 
+def _points(param: Param) -> float:
+    if isinstance(param, Int):
+        return param.high - param.low + 1
+    return len(param.values) if isinstance(param, (Choice, Ordinal)) else math.inf
+
+
 def _check_bounds(param: Any, low: float, high: float) -> None:
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(f"{param}: the bounds must be finite numbers")
@@ -281,12 +304,17 @@ def _check_bounds(param: Any, low: float, high: float) -> None:
 
 
 def _distinct(param: Choice | Ordinal, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    kind = type(param).__name__.lower()
+    """The values as the journal will give them back (a tuple as a list), each once."""
+    shown = f"{type(param).__name__.lower()}[{', '.join(map(str, values))}]"
+    try:
+        values = tuple(json.loads(json.dumps(value, allow_nan=False)) for value in values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{shown}: values must be numbers, words, true, false, null or lists of them") from error
     if len(values) < 2:
-        raise ValueError(f"{kind}[{', '.join(map(str, values))}]: needs at least two values; write a plain value to fix it")
+        raise ValueError(f"{shown}: needs at least two values; write a plain value to fix it")
     for place, value in enumerate(values):
         if any(_same(value, other) for other in values[:place]):
-            raise ValueError(f"{kind}[{', '.join(map(str, values))}]: {value!r} is listed twice")
+            raise ValueError(f"{shown}: {value!r} is listed twice")
     return values
 
 

@@ -25,13 +25,17 @@ from evolute.strategies.score import Score, Scores, last_score, ranked
 
 @dataclass(frozen=True)
 class Evolution:
-    """A strategy composed of three functions. A member evolves only after `burn_in` steps."""
+    """A strategy composed of three functions. A member evolves only after `burn_in` steps.
+
+    Without `rescue` a failed member that the exploit rule leaves alone tries again from its own state.
+    """
 
     plan: Plan
     exploit: Exploit
     explore: Explore
     score: Score = last_score
     burn_in: int = 0
+    rescue: bool = True
 
     def init(self) -> Json:
         return {}
@@ -43,7 +47,8 @@ class Evolution:
         begun = [slot for slot in ready if population[slot].last is not None]
         ripe = [slot for slot in begun if population[slot].failed or population[slot].steps >= self.burn_in]
         parents = self.exploit(population, scores, ripe, rng)
-        parents |= _rescued(population, scores, [slot for slot in ripe if slot not in parents], rng)
+        if self.rescue:
+            parents |= _rescued(population, scores, [slot for slot in ripe if slot not in parents], rng)
         children = self.explore(self._movable, population, parents, rng)
         return state, [self._order(population, slot, parents, children, rng) for slot in ready]
 
@@ -71,7 +76,7 @@ def founded(plan: Plan, population: Population, slot: int, rng: np.random.Genera
     """An order for fresh weights; the first turn of the first members starts where the plan says."""
     first = plan.first[slot] if slot < len(plan.first) and population[slot].last is None else {}
     event = "found" if population[slot].last is None else "restart"
-    return population.draft(slot, {**plan.space.sample(rng), **first}, event=event)
+    return population.draft(slot, {**plan.space.first(rng), **first}, event=event)
 
 
 def continued(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:

@@ -6,7 +6,8 @@ would train the same agent twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from evolute.strategies.exploit import Parents
 
 Explore = Callable[[Space, Population, Parents, np.random.Generator], dict[int, dict[str, Any]]]
 Mutate = Callable[[Space, Hparams, np.random.Generator], dict[str, Any]]
-TRIES = 20
+Child = dict[str, Any]
+MUTATIONS = 10
+TRIES = 500
 
 
 def perturb(resample: float = 0.25, factors: tuple[float, ...] = FACTORS) -> Explore:
@@ -50,21 +53,26 @@ def copy() -> Explore:
 def _each(mutate: Mutate) -> Explore:
     def explore(space: Space, population: Population, parents: Parents, rng: np.random.Generator) -> dict[int, dict[str, Any]]:
         children: dict[int, dict[str, Any]] = {}
+        families: dict[int, set[str]] = {}
         for heir, parent in sorted(parents.items()):
             hparams = {name: _hparams(population, parent)[name] for name in space}
-            family = [hparams, *(children[other] for other in children if parents[other] == parent)]
-            children[heir] = _unlike(family, space, mutate, rng)
+            family = families.setdefault(parent, {repr(hparams)})
+            children[heir] = _unlike(family, space, partial(mutate, space, hparams), rng)
+            family.add(repr(children[heir]))
         return children
 
     return explore
 
 
-def _unlike(family: Sequence[Mapping[str, Any]], space: Space, mutate: Mutate, rng: np.random.Generator) -> dict[str, Any]:
-    """A mutation of the first of the family that equals none of it; one drawn anew if the mutations are used up."""
+def _unlike(family: set[str], space: Space, mutate: Callable[[np.random.Generator], Child], rng: np.random.Generator) -> Child:
+    """A mutation that equals nobody in the family, or else a fresh draw that does not, as long as the space has room."""
+    child = mutate(rng)
+    if len(family) >= space.points:
+        return child
     for attempt in range(TRIES):
-        child = mutate(space, family[0], rng) if attempt < TRIES // 2 else space.sample(rng)
-        if child not in family:
+        if repr(child) not in family:
             break
+        child = mutate(rng) if attempt < MUTATIONS else space.sample(rng)
     return child
 
 

@@ -35,4 +35,4 @@ def pbt(
         "none": lambda population, scores, ready, rng: {},
     }
     changes = {"perturb": explores.perturb(resample, factors), "resample": explores.redraw(), "none": explores.copy()}
-    return Evolution(plan, rules[exploit], changes[explore], burn_in=burn_in)
+    return Evolution(plan, rules[exploit], changes[explore], burn_in=burn_in, rescue=exploit != "none")

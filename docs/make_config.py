@@ -1,0 +1,65 @@
+"""Writes docs/config.md from the table of settings and the signatures of the plug-ins: `python docs/make_config.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evolute.config.declared import declared
+from evolute.config.resolve import plain_value
+from evolute.config.settings import FIELDS, PLUGINS
+from evolute.core.names import resolve, shipped
+
+HEAD = """# Config
+
+A config is YAML, or `-m key=value`, or arguments of `evolute.run`; the keys are the same. Files stack: sections merge,
+later values win, and an empty value (`key:` or `key=`) removes a key and all below it. Numbers are YAML 1.2's (`1e-5` is a
+number), and no value is ever evaluated as code. `evolute run … --dry-run` prints every value with its source.
+
+Settings of a plug-in stand in a section of its name: `pbt.quantile`, and for the learner `<learner>.<hyper-parameter>`. In
+Python a learner's section can be given as `space`. A learner's settings may be ranges, which are then evolved. A bare pair
+of numbers is a range only where a single number is expected, so `widths: [64, 64]` stays a list for a learner that says so.
+
+A command whose config equals that of an unfinished run in `runs` continues it, `--new` starts another. The engine, the time
+`limit` of a turn, `durable`, `keep` and folders are not part of that comparison: a run can be resumed with others.
+
+## The run
+"""
+
+
+def table(rows: list[tuple[str, str, str]]) -> str:
+    lines = [
+        "| key | default | meaning |",
+        "|---|---|---|",
+        *(f"| `{key}` | {default} | {text} |" for key, default, text in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def shown(value: object) -> str:
+    return "" if value is None or value == [] else f"`{plain_value(value)}`"
+
+
+def plugins(group: str) -> str:
+    parts = []
+    for name in shipped(group):
+        maker = resolve(group, name)
+        text = " ".join((maker.__doc__ or "").split())
+        options = declared(maker).options
+        keys = ", ".join(f"`{name}.{key}`{_default(option.default)}" for key, option in options.items())
+        parts.append(f"- **{name}**: {text}{f' Settings: {keys}.' if keys else ''}")
+    return "\n".join(parts) + "\n"
+
+
+def _default(value: object) -> str:
+    return "" if value is None or isinstance(value, type) else f" ({plain_value(value)})"
+
+
+def page() -> str:
+    rows = [(key, shown(field.default), field.meaning) for key, field in FIELDS.items()]
+    titles = {"learner": "Learners", "strategy": "Strategies", "engine": "Engines"}
+    sections = [f"\n## {titles[kind]}\n\n{plugins(group)}" for kind, group in PLUGINS.items()]
+    return HEAD + "\n" + table(rows) + "".join(sections)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "config.md").write_text(page())

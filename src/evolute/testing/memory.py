@@ -23,9 +23,11 @@ class MemoryJournal:
     """Keeps what a journal would write, as the text it would write."""
 
     lines: list[str] = field(default_factory=list)
+    decisions: list[list[Order]] = field(default_factory=list)
     ended: str | None = None
 
     def decide(self, number: int, orders: Sequence[Order], state: Json) -> None:
+        self.decisions.append(list(orders))
         self._put("decision", number, state)
         for order in sorted(orders, key=lambda order: order.ref):
             self._put("order", *order.ref, order.to_json())

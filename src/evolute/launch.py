@@ -21,6 +21,7 @@ from evolute.core.protocols import Learner, Plan, Strategy
 from evolute.core.solo import adapt, is_train
 from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
 from evolute.core.worker import Worker
+from evolute.program import program
 from evolute.restore import Restorer
 from evolute.result import Run
 from evolute.store.checkpoints import Checkpoints
@@ -64,7 +65,7 @@ def choose(config: Config, how: Launch) -> Path | None:
         return how.folder
     changed = sorted(key for key in {*before, *config.identity} if before.get(key) != config.identity.get(key))
     why = f"which differs in {', '.join(changed)}" if changed else "and a new one was asked for"
-    raise StoreError(f"{how.folder} holds a run already, {why}: choose another folder, or `evolute resume {how.folder}`")
+    raise StoreError(f"{how.folder} holds a run already, {why}: choose another folder, or `{program()} resume {how.folder}`")
 
 
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
@@ -87,7 +88,7 @@ def proceed(folder: Path, config: Config, how: Launch) -> Run:
 @contextlib.contextmanager
 def _advising(folder: Path) -> Iterator[None]:
     """Add to whatever stops a run how to go on."""
-    go_on = f"to go on: evolute resume {folder}"
+    go_on = f"to go on: {program()} resume {folder}"
     try:
         yield
     except Interrupted as stopped:

@@ -22,7 +22,7 @@ CLASS = {**SETTINGS, "learner": "restless:Diary"}
 
 def train(folder: Path, settings: dict, point: int | None = None) -> int:
     command = [sys.executable, str(HERE / "killed.py"), str(folder), json.dumps(settings), *([str(point)] if point else [])]
-    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
     return subprocess.run(command, capture_output=True, timeout=60, env=environment).returncode
 
 

@@ -64,7 +64,7 @@ def test_a_failing_member_is_replaced_from_a_donor_in_the_next_turn(tmp_path, ki
         runs=tmp_path,
         limit=1.0 if kind in PROCESS else None,
         display="none",
-        **{strategy: {"burn_in": 1000}},
+        **{strategy: {"burn_in": 1000, **({"quantile": 0.1} if strategy == "pbt" else {})}},
     )
     for slot in (0, 4):
         turns = list(run.population[slot].history())[::-1]

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evolute.core.order import Json
+from evolute.program import program
 from evolute.report import words
 
 SHORT = 8
@@ -81,14 +82,18 @@ def _agent(title: str, told: dict[str, Json] | None, *, short: bool) -> Iterator
     yield Text(f"  now: {words.hparams(told['hparams'])}")
     yield Text("  schedule along its line of descent (turns, hyper-parameters, score then):")
     yield from _shortened([_part(part) for part in told["schedule"]], short=short)
-    steps = [f"{part['member']} (turns {part['from']}–{part['to']})" for part in told["lineage"]]
+    steps = [f"{part['member']} (turn{'s' * (part['to'] > part['from'])} {_span(part)})" for part in told["lineage"]]
     if short and len(steps) > SHORT:
         steps = [*steps[: SHORT // 2], f"… {len(steps) - SHORT} more …", *steps[-SHORT // 2 :]]
     yield Text(f"  line of descent, by member: {' → '.join(steps)}")
 
 
+def _span(part: dict[str, Json]) -> str:
+    return str(part["from"]) if part["from"] == part["to"] else f"{part['from']}–{part['to']}"
+
+
 def _part(part: dict[str, Json]) -> str:
-    return f"    {part['from']:>5}–{part['to']:<5} {words.hparams(part['hparams'])}  → {words.number(part['score'])}"
+    return f"    {_span(part):>11}  {words.hparams(part['hparams'])}  → {words.number(part['score'])}"
 
 
 def _shortened(lines: list[str], *, short: bool) -> Iterator[Text]:
@@ -101,7 +106,7 @@ def _incidents(told: dict[str, Json]) -> Iterator[Text]:
     yield Text(f"inherited {told['inherited']:,} times")
     if told["failed"]:
         text = f"{words.count(told['failed'], 'turn')} failed; {words.count(told['rescued'], 'member')} replaced from a donor"
-        yield Text(f"{text} (`evolute show {told['run']}` has the first traceback)", style="yellow")
+        yield Text(f"{text} (`{program()} show {told['run']}` has the first traceback)", style="yellow")
 
 
 def _whereabouts(told: dict[str, Json]) -> Text:
@@ -110,7 +115,7 @@ def _whereabouts(told: dict[str, Json]) -> Text:
     more = "" if told["status"] != "finished" else f" -m {told['longer']}"
     return Text(
         f"run:    {told['run']}  ({words.size(disk['total'])}; checkpoints {words.size(disk['checkpoints'])}{bound})\n"
-        f"show:   evolute show {told['run']}\n"
-        f"go on:  evolute resume {told['run']}{more}",
+        f"show:   {program()} show {told['run']}\n"
+        f"go on:  {program()} resume {told['run']}{more}",
         style="cyan",
     )

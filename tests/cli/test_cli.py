@@ -129,7 +129,7 @@ def test_a_dry_run_prints_values_with_their_sources_and_what_to_expect_and_makes
     assert re.search(r"mode +sync +\(default\)", out)
     assert "members:   6, in 1 cohort" in out
     assert "1,200 of the whole population" in out
-    assert "checkpoints at most" in out
+    assert "checkpoints of at most 39 states" in out
     assert not (tmp_path / "runs").exists()
 
 

@@ -40,21 +40,26 @@ def _expected(config: Config, existing: Path | None) -> dict[str, str]:
     orders, shapes, state = _first(config)
     turns = config.stop.horizon(config.values["interval"])
     size = len(orders)
-    known = turns is not None
-    kept = config.keep.most(size, turns or 0, barrier=config.values["mode"] == "sync") * state
-    journal = JOURNAL_BYTES * size * (turns or 0)
     steps = size * (config.values["stop.steps"] or (turns or 0) * config.values["interval"])
+    new = f"a new folder {Path(config.values['runs']) / config.name}-N"
     return {
         "members": f"{size}, in {words.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
-        "turns": f"{turns:,} of each member, {config.values['interval']:,} steps each" if known else "until the run is stopped",
-        "steps": f"{steps:,} of the whole population" if known else "unknown",
-        "disk": f"checkpoints at most {words.size(kept)} ({words.size(state)} a fresh state), journal {words.size(journal)}",
-        "run": f"goes on with {existing}" if existing else f"a new folder {Path(config.values['runs']) / config.name}-N",
+        "turns": f"{turns:,} of each member, {config.values['interval']:,} steps each" if turns else "until the run is stopped",
+        "steps": f"{steps:,} of the whole population" if turns else "until the run is stopped",
+        "disk": f"{_disk(config, size, turns or 0, state)}; journal {words.size(JOURNAL_BYTES * size * (turns or 0))}",
+        "run": f"goes on with {existing}" if existing else new,
     }
 
 
-def _first(config: Config) -> tuple[list[Order], dict[str, int], int]:
-    """The first orders, the number of members of each shape, and the size of one fresh state."""
+def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
+    most = config.keep.most(size, turns, barrier=config.values["mode"] == "sync")
+    if state is None:
+        return f"checkpoints of at most {most:,} states, whose size shows after the first turn"
+    return f"checkpoints at most {words.size(most * state)} ({most:,} states of {words.size(state)})"
+
+
+def _first(config: Config) -> tuple[list[Order], dict[str, int], int | None]:
+    """The first orders, the number of members of each shape, and the size of one fresh state, if it is known yet."""
     learner = learner_of(config)
     plan, strategy = plan_of(config, learner), strategy_of(config, learner)
     _, orders = strategy.step(
@@ -65,4 +70,4 @@ def _first(config: Config) -> tuple[list[Order], dict[str, int], int]:
         shape = learner.shape({**config.learner.settings, **order.hparams})
         shapes[shape] = shapes.get(shape, 0) + 1
     state = learner.dump(learner.found(orders[:1]), 0)
-    return orders, shapes, sum(map(len, pack(state)))
+    return orders, shapes, None if state is None else sum(map(len, pack(state)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from evolute.config.resolve import Config, resolved
 from evolute.launch import Launch, launch, proceed
 from evolute.report.display import Display, display_for
 from evolute.result import Run
+from evolute.store.journal import Journal
 
 
 def run(
@@ -90,7 +92,8 @@ def resume(folder: str | Path, *, learner: Any = None, display: Literal["auto", 
 
 def remembered(folder: Path, layers: Sequence[Layer] = ()) -> Config:
     """The config of an existing run, with further layers on top."""
-    kept: Layer = {key: Setting(value, source) for key, (value, source) in Run.open(folder).meta["config"].items()}
+    with contextlib.closing(Journal.read(folder)) as journal:
+        kept: Layer = {key: Setting(value, source) for key, (value, source) in journal.meta["config"].items()}
     layer = stack([kept, *layers])
     learner = layer["learner"].value
     if isinstance(learner, str) and learner.startswith("__main__:"):

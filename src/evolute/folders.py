@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from evolute.core.order import Json
 from evolute.store.error import StoreError
 from evolute.store.journal import FILE, Journal
+from evolute.store.lock import holder
 from evolute.store.points import point
 
 CHECKPOINTS = "checkpoints"
@@ -46,23 +48,30 @@ def unfinished(parent: Path, identity: Json) -> Path | None:
 def found(folder: Path | None, parent: Path, name: str, meta: dict[str, Json]) -> Path:
     """A new run: in `folder`, or in the first free `name-N` below `parent`. It appears whole or not at all."""
     parent = parent if folder is None else folder.parent
+    draft = parent / f".new-{os.getpid()}-{time.monotonic_ns()}"
     try:
         parent.mkdir(parents=True, exist_ok=True)
         _sweep(parent)
-        draft = parent / f".new-{os.getpid()}-{time.monotonic_ns()}"
         (draft / CHECKPOINTS).mkdir(parents=True)
         point("folder.begin")
         Journal.create(draft, meta).close()
         point("folder.filled")
         for target in _free(parent, name) if folder is None else [folder]:
-            with contextlib.suppress(OSError):
-                draft.rename(target)
+            if _renamed(draft, target):
                 point("folder.named")
                 return target
-        shutil.rmtree(draft)
-    except OSError as error:
-        raise StoreError(f"cannot make a run folder in {parent}: {error.strerror}") from error
-    raise StoreError(f"{folder} exists and is not an empty folder: choose another with --folder")
+        raise StoreError(f"{folder} exists and is not an empty folder: choose another with --folder")
+    except (OSError, StoreError) as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        why = error.strerror if isinstance(error, OSError) else error
+        raise StoreError(f"cannot make a run folder in {parent}: {why}") from error
+
+
+def status(folder: Path, meta: dict[str, Json]) -> str:
+    """finished, running or unfinished."""
+    if meta.get("ended") is not None:
+        return "finished"
+    return "unfinished" if holder(folder) is None else "running"
 
 
 def size(folder: Path) -> int:
@@ -72,6 +81,17 @@ def size(folder: Path) -> int:
         with contextlib.suppress(OSError):
             total += path.stat().st_size if path.is_file() else 0
     return total
+
+
+def _renamed(draft: Path, target: Path) -> bool:
+    """Whether the draft could be given its name; not if somebody else was quicker."""
+    try:
+        draft.rename(target)
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            return False
+        raise
+    return True
 
 
 def _free(parent: Path, name: str) -> Iterator[Path]:

@@ -18,6 +18,7 @@ from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
 from evolute.core.population import Population
 from evolute.core.protocols import Learner, Plan, Strategy
+from evolute.core.resume import RemakeError
 from evolute.core.solo import adapt, is_train
 from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
 from evolute.core.worker import Worker
@@ -29,6 +30,8 @@ from evolute.store.error import StoreError
 from evolute.store.journal import Journal
 from evolute.store.lock import held
 
+CHANGEABLE = {"interval", "mode", "stop.score", "stop.steps", "stop.time", "stop.turns"}
+"""What may differ when a run that has begun goes on."""
 Begin = Callable[[Path, Config, Population], None]
 
 
@@ -76,13 +79,27 @@ def proceed(folder: Path, config: Config, how: Launch) -> Run:
             journal.note("took over", **dead)
         if journal.meta.get("ended") is not None and journal.meta["identity"] == config.identity:
             return Run.open(folder)
-        if journal.meta["identity"] != config.identity:
-            journal.note("changed", before=journal.meta["identity"])
-            journal.put(ended=None, **described(config))
         learner = learner_of(config)
+        strategy = strategy_of(config, learner)
+        _amend(journal, config)
         with _advising(folder):
-            _train(folder, config, how, journal, learner)
+            _train(folder, config, how, journal, learner, strategy)
     return Run.open(folder, learner)
+
+
+def _amend(journal: Journal, config: Config) -> None:
+    """Write down a config that has changed; what the members so far were trained with cannot change."""
+    before = journal.meta
+    changed = {key for key in config.identity if before["identity"].get(key) != config.identity[key]}
+    if fixed := sorted(changed - CHANGEABLE):
+        raise ConfigError(
+            f"{', '.join(fixed)} cannot change in a run that has begun, only {', '.join(sorted(CHANGEABLE))} and where "
+            "and how it is carried out; start a new run"
+        )
+    if changed:
+        journal.note("changed", before={key: before["identity"].get(key) for key in sorted(changed)})
+        journal.put(ended=None)
+    journal.put(**described(config))
 
 
 @contextlib.contextmanager
@@ -96,15 +113,16 @@ def _advising(folder: Path) -> Iterator[None]:
         raise
     except AllFailedError as error:
         raise AllFailedError(f"{error}\nAfter mending it, {go_on}") from None
+    except RemakeError as error:
+        raise RemakeError(f"{error}\nAfter mending it, {go_on}") from None
     except StoreError as error:
         raise StoreError(f"{error}; what was written before is whole; {go_on}") from error
 
 
-def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner: Learner[Any]) -> None:
+def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner: Learner[Any], strategy: Strategy) -> None:
     checkpoints = Checkpoints(folder / folders.CHECKPOINTS)
     checkpoints.sweep()
     notify = _noting(journal, how.notify)
-    strategy = strategy_of(config, learner)
     worker = Worker(
         learner,
         checkpoints,
@@ -115,8 +133,9 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
     engine = config.engine.maker(worker, config.values["limit"], **config.engine.settings)
     rhythm = None if config.values["durable"] == "auto" else config.values["durable"]
     repeatable = learner.repeatable and not journal.meta.get("unrepeatable", False)
-    keeper = Keeper(engine, checkpoints, config.keep, rhythm, eager=not repeatable, notify=notify)
-    restorer = Restorer(config.values["population"], strategy, journal, checkpoints, engine, keeper, notify)
+    keeper = Keeper(engine, journal, checkpoints, config.keep, rhythm, eager=not repeatable, notify=notify)
+    barrier = config.values["mode"] == "sync"
+    restorer = Restorer(config.values["population"], barrier, strategy, journal, checkpoints, engine, keeper, notify)
     with contextlib.closing(engine), Interrupts().installed() as interrupts:
         with interrupts.allowed():
             standing = restorer.restore(repeatable=repeatable)
@@ -134,7 +153,7 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
             standing.population,
             standing.state,
             seed=config.values["seed"],
-            barrier=config.values["mode"] == "sync",
+            barrier=barrier,
             keeps_own=learner.keeps_own,
             decisions=standing.decisions,
             elapsed=journal.elapsed,

@@ -30,6 +30,7 @@ class Restorer:
     """What it takes to take a run up again."""
 
     size: int
+    barrier: bool
     strategy: Strategy
     journal: Journal
     checkpoints: Checkpoints
@@ -49,33 +50,34 @@ class Restorer:
                 raise UnrepeatableError("the learner does not promise to repeat itself")
             remake(population, lost(population, decisions, roots, durable), roots, self.engine, self.notify)
         except UnrepeatableError as error:
-            decisions, population = self._rewind(decisions, population, error)
+            decisions, population = self._rewind(decisions, error)
         self.engine.submit(population.running)
         return Standing(population, self._state(decisions), len(decisions))
 
     def _retried(self, decisions: list[Decision]) -> list[Decision]:
         """If everybody had failed the run was stopped to be mended: their last orders are to run again."""
         population = replay(self.size, decisions)
-        if not hopeless(population):
+        if not hopeless(population, barrier=self.barrier):
             return decisions
         self._tell(Told("every member had failed: running their last turn again"))
-        self.journal.void([member.last.ref for member in population.members if member.last is not None])
+        idle = [member for member in population.members if member.running is None]
+        self.journal.void([member.last.ref for member in idle if member.last is not None])
         return self.journal.decisions()
 
-    def _rewind(
-        self, decisions: list[Decision], population: Population, error: UnrepeatableError
-    ) -> tuple[list[Decision], Population]:
-        """Forget decisions until everything needed is durable. Checkpoints go first: a kill in between loses nothing more."""
-        count = rewound(self.size, decisions, self.keeper.durable, self._needs)
-        kept = decisions[:count]
-        gone = {order.ref for decision in decisions[count:] for order in decision.orders}
+    def _rewind(self, decisions: list[Decision], error: UnrepeatableError) -> tuple[list[Decision], Population]:
+        """Forget until everything needed is durable. Checkpoints go first: a kill in between loses nothing more."""
+        rewind = rewound(self.size, decisions, self.keeper.durable, self._needs)
+        gone = {order.ref for decision in decisions[rewind.decisions :] for order in decision.orders}
         self.checkpoints.remove(gone & self.keeper.durable)
-        self.journal.rewind(count)
+        self.journal.rewind(rewind.decisions, rewind.void)
         self.journal.put(unrepeatable=True)
+        kept = self.journal.decisions()
         population = replay(self.size, kept)
+        self.engine.keep(set())
         self.keeper.resume(population, self.keeper.durable - gone)
         self.keeper.eager = True
-        text = f"{error}: went back by {len(gone)} turns to the last durable ones, and from now on every turn is made durable"
+        count = len(gone) + len(rewind.void)
+        text = f"{error}: went back by {count} turns to the last durable ones, and from now on every turn is made durable"
         self._tell(Told(text, warning=True))
         return kept, population
 

@@ -17,7 +17,6 @@ from evolute.core.solo import Solo
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
-from evolute.store.lock import holder
 
 
 @dataclass(frozen=True)
@@ -82,10 +81,13 @@ class Run:
     def open(cls, folder: Path | str, learner: Learner[Any] | None = None) -> Run:
         """Read a run; this disturbs nobody, and works while it is written and after it crashed."""
         folder = Path(folder)
-        with contextlib.closing(Journal.read(folder)) as journal:
-            meta = journal.meta
-            population = replay(meta["population"], journal.decisions())
-            return cls(folder, meta, population, journal.notes(), journal.elapsed, learner)
+        with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
+            try:
+                meta = journal.meta
+                population = replay(meta["population"], journal.decisions())
+                return cls(folder, meta, population, journal.notes(), journal.elapsed, learner)
+            except (KeyError, IndexError, TypeError, ValueError) as error:
+                raise StoreError(f"the journal of {folder} does not fit together: {error!r}") from error
 
     @property
     def best(self) -> Agent:
@@ -107,6 +109,4 @@ class Run:
     @property
     def status(self) -> str:
         """finished, running or unfinished."""
-        if self.meta.get("ended") is not None:
-            return "finished"
-        return "unfinished" if holder(self.folder) is None else "running"
+        return folders.status(self.folder, self.meta)

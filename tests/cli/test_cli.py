@@ -143,6 +143,8 @@ def test_a_dry_run_prints_values_with_their_sources_and_what_to_expect_and_makes
         (["run", "toy", "-m", "strategy=pbtt"], "no strategy 'pbtt'; did you mean 'pbt'?"),
         (["run", "toy", "-m", "learner=nowhere:train"], "there is no module 'nowhere' to import"),
         (["run"], "no learner is set"),
+        (["run", "toy", "-m", "name=a/b"], "without a slash"),
+        (["run", "toy", "-m", "name=.hidden"], "leading dot"),
         (["run", "toy", "-c", "missing.yaml"], "cannot read the config file missing.yaml: No such file or directory"),
         (["resume", "nothing"], "nothing is not a run"),
         (["show", "nothing"], "nothing is not a run"),
@@ -174,3 +176,26 @@ def test_options_take_several_values():
 def test_presets_are_listed_with_what_they_are(tmp_path):
     out = evolute(tmp_path, "presets").stdout
     assert re.search(r"^toy +The two-parameter problem", out, re.MULTILINE)
+
+
+def test_values_and_names_that_look_like_markup_are_shown_as_they_are(tmp_path):
+    (tmp_path / "own.py").write_text("def train(state, hparams, steps, seed): return None, {'score': 1.0}\n")
+    arguments = ["-m", "learner=own:train", 'train.word=choice["[/b]", "[red]x"]', "population=3", "stop.turns=2"]
+    evolute(tmp_path, "run", *arguments, "name=mk[bold]")
+    assert "runs/mk[bold]-1" in evolute(tmp_path, "ls").stdout
+    out = evolute(tmp_path, "show", "mk[bold]-1").stdout
+    assert "[/b]" in out or "[red]x" in out
+
+
+def test_a_learner_that_cannot_be_sent_to_a_child_process_gives_a_sentence(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import threading\n"
+        "class Trainer:\n"
+        "    def __init__(self): self.lock = threading.Lock()\n"
+        "    def train(self, state, hparams, steps, seed): return 1, {'score': 1.0}\n"
+        "    def save(self, state, folder): (folder / 'x').touch()\n"
+        "    def load(self, folder): return 1\n"
+    )
+    done = evolute(tmp_path, "run", "-m", "learner=own:Trainer", "Trainer.h=[0,1]", "stop.turns=2", "limit=5", code=2)
+    assert "cannot be sent there" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -131,3 +131,20 @@ def test_the_journal_says_how_large_states_are(tmp_path):
 def test_a_bound_counts_what_a_generation_can_hold():
     assert Keep(last=1, best=0).most(4, 10, barrier=True) == 16
     assert Keep(last=2, best=1, every=5).most(4, 10, barrier=True) == 3 * 9 + 12
+
+
+def test_a_learner_that_is_saved_at_every_turn_stays_under_the_bound_too(tmp_path):
+    class Trainer:
+        def train(self, state, hparams, steps, seed):
+            return "state", {"score": hparams["h"]}
+
+        def save(self, state, folder):
+            (folder / "file").write_text(state)
+
+        def load(self, folder):
+            return (folder / "file").read_text()
+
+    settings = {"space": {"h": evolute.Float(0.0, 1.0)}, "population": 4, "stop": {"turns": 40}, "durable": 100}
+    run = evolute.run(Trainer, runs=tmp_path, display="none", **settings)
+    assert disk(run)["checkpoints"] <= disk(run)["checkpoints_at_most"]
+    assert len(durable_refs(run)) <= 27

@@ -46,7 +46,9 @@ def test_what_cannot_be_made_again_is_rewound_or_was_saved_in_time(tmp_path, set
     went_back = 0
     for point in range(20, len(points), 9):
         folder = tmp_path / f"killed-{point}"
-        assert train(folder, settings, point) == -signal.SIGKILL
+        if (code := train(folder, settings, point)) == 0:
+            break  # chance decides how often the best changes, and so how many points there are
+        assert code == -signal.SIGKILL
         assert train(folder, settings) == 0
         run = Run.open(folder)
         assert [member.turns for member in run.population.members] == [6, 6, 6, 6]

@@ -35,6 +35,10 @@ def misbehave(kind: str):
                     return {"turn": 2}
                 case "no score":
                     metrics = {"loss": 1.0}
+                case "leaves":
+                    sys.exit(0)
+                case "interrupts itself":
+                    raise KeyboardInterrupt
                 case "unkeepable state":
                     return {"turn": object()}, metrics
                 case "never returns":
@@ -47,7 +51,19 @@ def misbehave(kind: str):
 
 
 FIRST = [{"h": 0.9}, {"h": 0.1}, {"h": 0.2}, {"h": 0.3}, {"h": 0.95}]
-KINDS = ["raises", "NaN", "infinite", "wrong shape", "not a pair", "no score", "unkeepable state", "never returns", "dies"]
+KINDS = [
+    "raises",
+    "NaN",
+    "infinite",
+    "wrong shape",
+    "not a pair",
+    "no score",
+    "unkeepable state",
+    "leaves",
+    "interrupts itself",
+    "never returns",
+    "dies",
+]
 PROCESS = ("never returns", "dies")
 
 
@@ -130,3 +146,12 @@ def test_when_all_fail_the_run_stops_with_one_traceback_and_resumes_after_a_fix(
     assert [member["turns"] for member in end["members"]] == [5, 5, 5]
     if mode == "sync":
         assert end["failed"] == 0
+
+
+def test_a_metric_that_is_not_finite_is_noted_as_unknown_and_fails_nobody(tmp_path):
+    def train(state, hparams, steps, seed):
+        return None, {"score": hparams["h"], "loss": float("nan"), "size": np.inf, 3: 1.0}
+
+    run = evolute.run(train, space={"h": [0, 1]}, population=2, stop={"turns": 2}, runs=tmp_path, display="none")
+    metrics = run.best.turn.report.metrics
+    assert (metrics["loss"], metrics["size"], metrics["3"]) == (None, None, 1.0)

@@ -70,9 +70,12 @@ def test_rewinding_forgets_later_decisions_and_their_reports(journal):
     for number, order in enumerate(orders):
         journal.decide(number, [order], {"n": number})
         journal.record([Report(order, {"score": float(number)})], float(number))
-    assert journal.rewind(1) == [Ref(0, 1), Ref(0, 2)]
+    journal.rewind(2, [Ref(0, 1)])
     population = replay(4, journal.decisions())
     assert population[0].turns == 1
+    assert population.running == [orders[1]]
+    journal.rewind(1)
+    assert replay(4, journal.decisions()).running == []
     journal.decide(1, [orders[1]], {})
 
 

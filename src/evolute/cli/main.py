@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -163,23 +164,25 @@ def _expected(error: Exception) -> bool:
     """Whether this is trouble that a sentence explains: a bad config, a disk, a lock, a run in which all failed."""
     from evolute.config.error import ConfigError
     from evolute.core.loop import AllFailedError
+    from evolute.core.protocols import EngineError
+    from evolute.core.resume import RemakeError
     from evolute.store.error import StoreError
 
-    return isinstance(error, (ConfigError, StoreError, AllFailedError))
+    return isinstance(error, (ConfigError, StoreError, AllFailedError, EngineError, RemakeError))
 
 
 def _row(folder: Path) -> dict[str, Any]:
     from evolute import folders
-    from evolute.core.population import best
-    from evolute.result import Run
     from evolute.store.error import StoreError
+    from evolute.store.journal import Journal
 
-    row: dict[str, Any] = {"run": str(folder), "age": time.time() - folder.stat().st_mtime, "size": folders.size(folder)}
+    row: dict[str, Any] = {"run": str(folder), "size": folders.size(folder)}
     try:
-        opened = Run.open(folder)
-    except StoreError as error:
-        return {**row, "status": "unreadable", "score": None, "turns": 0, "error": str(error)}
-    top = best(opened.population)
-    turns = sum(member.turns for member in opened.population.members)
-    age = time.time() - opened.meta["created"]
-    return {**row, "status": opened.status, "score": None if top is None else top.score, "turns": turns, "age": age}
+        with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
+            turns, score = journal.glance()
+            meta = journal.meta
+        age = time.time() - meta["created"]
+        return {**row, "status": folders.status(folder, meta), "score": score, "turns": turns, "age": age}
+    except (StoreError, KeyError) as error:
+        age = time.time() - folder.stat().st_mtime
+        return {**row, "status": "unreadable", "score": None, "turns": 0, "age": age, "error": str(error)}

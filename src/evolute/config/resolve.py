@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,8 @@ def resolved(layer: Layer) -> Config:
 def plain_value(value: Any) -> Json:
     """A value as JSON: a callable as its import path, a range as its text."""
     if isinstance(value, (Float, Int, Choice, Ordinal, Keep)):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value

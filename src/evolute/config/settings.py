@@ -43,6 +43,13 @@ def keep(value: Any) -> Keep:
     return Keep(**chosen)
 
 
+def name(value: Any) -> Any:
+    """A word that can begin a folder's name."""
+    if isinstance(value, str) and (not value or value.startswith(".") or "/" in value or "\0" in value):
+        raise ValueError("is to be a folder's name: not empty, without a slash, and not hidden by a leading dot")
+    return value
+
+
 Count = Annotated[int, BeforeValidator(count), Gt(0)]
 Seconds = Annotated[float, BeforeValidator(duration), Gt(0)]
 
@@ -83,6 +90,10 @@ FIELDS: dict[str, Field] = {
         "checkpoints that stay: last N, best N, lineage-of-best, every N",
     ),
     "runs": Field(str, "runs", "the folder in which new run folders are made"),
-    "name": Field(str | None, None, "the first part of a new run folder's name; by default the preset's or learner's"),
+    "name": Field(
+        Annotated[str, BeforeValidator(name)] | None,
+        None,
+        "the first part of a new run folder's name; by default the preset's or learner's",
+    ),
 }
 PLUGINS = {"learner": "learners", "strategy": "strategies", "engine": "engines"}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from evolute.core.order import Ref
 from evolute.core.population import Population, Turn, best, descent
-from evolute.core.protocols import Checkpoints, Engine
+from evolute.core.protocols import Checkpoints, Engine, Journal
 from evolute.core.watch import Notify, Saved, silent
 
 BUDGET = 0.03
@@ -63,6 +63,7 @@ class Keeper:
     """
 
     engine: Engine
+    journal: Journal
     checkpoints: Checkpoints
     keep: Keep = field(default_factory=Keep)
     rhythm: int | None = None
@@ -115,7 +116,7 @@ class Keeper:
         if not full and not self._fresh and not self._due():
             return
         roots = self.roots(population, retain)
-        if self._due():
+        if self._due() or (full and self.eager):
             self.save(population, roots)
         else:
             self._write((self._fresh | self._archive) & roots)
@@ -131,6 +132,7 @@ class Keeper:
         while len(self._generations) > self.keep.last:
             self._generations.popleft()
         kept = set().union(*self._generations) | self._bests() | self._lineage(population)
+        self.journal.sync()  # what is removed now must not be missed if the machine crashes and loses its last writes
         if gone := {ref for ref in self.durable if ref not in kept and not self._archived(ref)}:
             self.checkpoints.remove(gone)
             self.durable -= gone

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from evolute.core.durability import Keeper
 from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.order import Json, Order
-from evolute.core.population import Population
+from evolute.core.population import Member, Population
 from evolute.core.protocols import Engine, Journal, Plan, Strategy
 from evolute.core.rng import derive, stream
 from evolute.core.stop import Stop
@@ -19,15 +20,21 @@ class AllFailedError(RuntimeError):
     """Every member's last turn failed, so there is nobody to inherit from."""
 
 
-def hopeless(population: Population) -> bool:
-    """Whether every member's last turn failed; a single member with a state to go back to may fail once."""
+def hopeless(population: Population, *, barrier: bool) -> bool:
+    """Whether every member's last turn failed, and nobody's rescue is still under way.
+
+    Without a barrier somebody always runs, so there the last two turns must have failed; and a single member with a
+    state to go back to may fail once.
+    """
     members = population.members
-    if not all(member.failed for member in members):
+    if not all(member.failed for member in members) or (barrier and population.running):
         return False
-    last = members[0].last
-    return (
-        len(members) > 1 or members[0].latest is None or (last is not None and last.before is not None and last.before.failed)
-    )
+    alone = len(members) == 1 and members[0].latest is not None
+    return all(_failed_twice(m) for m in members if alone or m.running is not None)
+
+
+def _failed_twice(member: Member) -> bool:
+    return [turn.failed for turn in islice(member.history(), 2)] == [True, True]
 
 
 @dataclass
@@ -55,7 +62,7 @@ class Loop:
     interrupts: Interrupts = field(default_factory=Interrupts)
 
     def run(self) -> str:
-        """Train until the end and return its reason. What had finished is durable, however this is left."""
+        """Train until the end and return its reason. When it is interrupted, what had finished is durable."""
         started = self.engine.now() - self.elapsed
         try:
             while True:
@@ -103,7 +110,7 @@ class Loop:
         members = [self.population[report.order.member] for report in reports]
         self.keeper.see(member.last for member in members if member.last is not None)
         self.notify(Reported(reports, self.population, self.elapsed))
-        if hopeless(self.population):
+        if hopeless(self.population, barrier=self.barrier):
             first = self.population[0].last
             assert first is not None
             raise AllFailedError(f"all {len(self.population)} members failed, the first with:\n{first.report.error}")

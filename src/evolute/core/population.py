@@ -42,7 +42,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Member:
-    """A slot of the population: what it runs now, its last turn, and its last turn that left a state."""
+    """A slot of the population: what it runs now, its last turn, its last turn that left a state, and the steps it used."""
 
     slot: int
     running: Order | None = None
@@ -112,6 +112,19 @@ class Population:
             members[report.order.member] = self._fold(members[report.order.member], report)
         return Population(tuple(members))
 
+    def without(self, refs: Iterable[Ref]) -> Population:
+        """The population in which the last reports of these members have not come in yet."""
+        members = list(self.members)
+        for ref in refs:
+            member = members[ref.member]
+            turn = member.last
+            if turn is None or turn.ref != ref or member.running is not None:
+                raise ValueError(f"{ref} is not the last thing that member did")
+            before = Member(member.slot, None, turn.before)
+            latest = next((earlier for earlier in before.history() if not earlier.failed), None)
+            members[ref.member] = Member(member.slot, turn.order, turn.before, latest, member.steps - _used(turn.report))
+        return Population(tuple(members))
+
     def _fold(self, member: Member, report: Report) -> Member:
         order = report.order
         parent = None if order.start is None else self.find(order.start)
@@ -121,7 +134,12 @@ class Population:
         steps = report.steps + (0 if parent is None else parent.steps)
         turn = Turn(order, report, member.last, parent, score, steps)
         latest = member.latest if report.failed else turn
-        return Member(member.slot, None, turn, latest, member.steps + report.steps)
+        return Member(member.slot, None, turn, latest, member.steps + _used(report))
+
+
+def _used(report: Report) -> int:
+    """What a turn takes from its member's budget of steps: a failed one all that was ordered, or it could fail for ever."""
+    return report.order.steps if report.failed else report.steps
 
 
 def descent(turn: Turn) -> Iterator[Turn]:

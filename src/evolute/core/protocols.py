@@ -120,6 +120,10 @@ class LostError(RuntimeError):
     """A state that an order links to is neither in memory nor durable."""
 
 
+class EngineError(RuntimeError):
+    """An engine cannot do its work here; the text says why and what to do."""
+
+
 class Engine(Protocol):
     """Where cohorts run. Keeps the states it has made until `keep` lets them go."""
 
@@ -156,6 +160,9 @@ class Journal(Protocol):
 
     def end(self, reason: str) -> None:
         """Write that the run has finished, and why."""
+
+    def sync(self) -> None:
+        """Bring all that was written to the disk itself."""
 
 
 class Checkpoints(States, Protocol):

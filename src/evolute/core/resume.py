@@ -34,6 +34,10 @@ class UnrepeatableError(RuntimeError):
     """A turn that was run again did not end in the state it ended in before."""
 
 
+class RemakeError(RuntimeError):
+    """A turn that was run again failed, though it had gone well before."""
+
+
 def replay(size: int, decisions: Sequence[Decision]) -> Population:
     """The population that these decisions have made."""
     population = Population.of(size)
@@ -79,33 +83,60 @@ def lost(population: Population, decisions: Sequence[Decision], roots: set[Ref],
 
 
 def remake(population: Population, waves: Sequence[Sequence[Order]], roots: set[Ref], engine: Engine, notify: Notify) -> None:
-    """Run journalled orders again, wave by wave; raises UnrepeatableError at the first that comes out different."""
+    """Run journalled orders again, wave by wave.
+
+    Raises UnrepeatableError if one ends in another state, and RemakeError if one fails; the engine is idle by then.
+    """
     total = sum(map(len, waves))
     done = 0
     for place, wave in enumerate(waves):
         engine.submit(wave)
-        waiting = {order.ref for order in wave}
-        while waiting:
-            for report in engine.wait():
-                waiting.discard(report.order.ref)
-                done += 1
-                _check_same(population, report)
-                notify(Progressed([report.order.ref], done / total, f"making turn {done} of {total} again"))
+        reports: list[Report] = []
+        while len(reports) < len(wave):
+            reports += engine.wait()
+            notify(Progressed([wave[0].ref], (done + len(reports)) / total, f"making {total} lost turns again"))
+        done += len(wave)
+        for report in reports:
+            _check_same(population, report)
         later = {ref for wave in waves[place + 1 :] for order in wave for ref in order.links}
         engine.keep(roots | later)
 
 
 def _check_same(population: Population, report: Report) -> None:
-    before = population.find(report.order.ref).report
     if report.failed:
-        raise UnrepeatableError(f"the turn of {report.order.ref} was run again and failed: {report.reason}")
-    if report.digest != before.digest:
+        raise RemakeError(
+            f"the turn of {report.order.ref}, which went well before, failed when it was made again; nothing was changed.\n"
+            f"{report.error}"
+        )
+    if report.digest != population.find(report.order.ref).report.digest:
         raise UnrepeatableError(f"the turn of {report.order.ref} was run again and ended in another state")
 
 
-def rewound(size: int, decisions: Sequence[Decision], durable: set[Ref], needs: Needs) -> int:
-    """How many decisions to keep so that everything still needed is durable; 0 is a fresh start."""
+@dataclass(frozen=True)
+class Rewind:
+    """How far to go back: so many decisions stay, and of their reports these are void, so that the orders run again."""
+
+    decisions: int
+    void: list[Ref]
+
+
+def rewound(size: int, decisions: Sequence[Decision], durable: set[Ref], needs: Needs) -> Rewind:
+    """The least that has to be forgotten so that everything still needed is durable; no decision at all is a fresh start."""
     stages = [Population.of(size)]
+    linked: dict[Ref, int] = {}
     for decision in decisions:
         stages.append(stages[-1].order(decision.orders).report(decision.reports))
-    return max(count for count, stage in enumerate(stages) if needs(decisions[:count], stage) <= durable)
+        for order in decision.orders:
+            for ref in order.links:
+                linked.setdefault(ref, decision.number)
+    for count in range(len(decisions), 0, -1):
+        void = [ref for ref in _loose(stages[count]) if ref not in durable and linked.get(ref, count) >= count]
+        if needs(decisions[:count], stages[count].without(void)) <= durable:
+            return Rewind(count, void)
+    return Rewind(0, [])
+
+
+def _loose(population: Population) -> list[Ref]:
+    """States that nothing was built on in their own slot: the order that made them could run again."""
+    members = [member for member in population.members if member.running is None and not member.failed]
+    return [member.last.ref for member in members if member.last is not None]

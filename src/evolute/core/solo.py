@@ -134,7 +134,9 @@ def _save(trainer: Trainer, state: Any) -> Tree:
 def _load(trainer: Trainer, files: Tree) -> Any:
     with tempfile.TemporaryDirectory(prefix="evolute-") as name:
         for relative, content in files.items():
-            path = Path(name) / relative
+            path = (Path(name) / relative).resolve()
+            if not path.is_relative_to(Path(name).resolve()):
+                raise ValueError(f"a checkpoint names a file outside its folder: {relative}")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         return trainer.load(Path(name))

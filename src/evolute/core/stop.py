@@ -32,8 +32,8 @@ class Stop:
         if self.time is not None and elapsed >= self.time:
             return f"used its {self.time:g} seconds"
         if not any(self.open(member) for member in population.members):
-            limit = f"{self.turns:,} turns" if self.steps is None else f"{self.steps:,} steps per member"
-            return f"finished its {limit}"
+            by_steps = self.steps is not None and all(member.steps >= self.steps for member in population.members)
+            return f"finished its {self.steps:,} steps per member" if by_steps else f"finished its {self.turns:,} turns"
         return None
 
     def horizon(self, interval: int) -> int | None:

@@ -1,7 +1,8 @@
 """A state in one canonical byte form, used for its digest, its checkpoint and its way between processes.
 
-A state is a tree of dicts, lists and tuples over numpy arrays, numbers, strings, bytes and None. The form is a JSON
-header and raw array data: reading it can execute nothing.
+A state is a tree of dicts, lists, tuples and named tuples over numpy arrays, numbers, strings, bytes and None. The form
+is a JSON header and raw array data. Reading it executes and imports nothing: a named tuple of a module that is not loaded
+comes back as a Record, which packs to the same bytes.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Iterator
-from typing import Any
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +21,18 @@ Tree = Any
 MAGIC = b"EVOTREE1"
 _HEAD = struct.Struct("<8sQ")
 DIGEST_BYTES = 16
+
+
+class Record(tuple[Any, ...]):
+    """A named tuple whose class is not at hand: its values, and where the class is defined."""
+
+    home: str
+
+    @classmethod
+    def of(cls, home: str, values: Iterable[Any]) -> Record:
+        record = cls(values)
+        record.home = home
+        return record
 
 
 class DamagedError(ValueError):
@@ -62,6 +76,10 @@ def canonical(tree: Tree) -> Tree:
         return {key: canonical(value) for key, value in tree.items()}
     if type(tree) in (list, tuple):
         return type(tree)(canonical(value) for value in tree)
+    if isinstance(tree, Record):
+        return Record.of(tree.home, (canonical(value) for value in tree))
+    if _is_named(tree):
+        return type(tree)._make(canonical(value) for value in tree)
     if isinstance(tree, np.ndarray) or _is_jax(tree):
         return np.array(tree, order="C", copy=True)
     return tree
@@ -99,6 +117,9 @@ def _pack(tree: Tree, path: str, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if kind in (list, tuple):
         name = "l" if kind is list else "t"
         return {name: [_pack(value, f"{path}[{place}]", arrays) for place, value in enumerate(tree)]}
+    if isinstance(tree, Record) or _is_named(tree):
+        home = tree.home if isinstance(tree, Record) else f"{kind.__module__}:{kind.__qualname__}"
+        return {"n": [home, [_pack(value, f"{path}[{place}]", arrays) for place, value in enumerate(tree)]]}
     if kind is bytes:
         return _leaf("b", np.frombuffer(tree, dtype=np.uint8), path, arrays)
     if isinstance(tree, np.generic):
@@ -135,6 +156,8 @@ def _unpack(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Tree:
             return [_unpack(child, arrays) for child in value]
         case "t":
             return tuple(_unpack(child, arrays) for child in value)
+        case "n":
+            return _named(value[0], [_unpack(child, arrays) for child in value[1]])
         case "f":
             return float(value)
         case "a":
@@ -144,6 +167,19 @@ def _unpack(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Tree:
         case "b":
             return arrays[value].tobytes()
     raise DamagedError(f"unknown node {name!r}: written by a newer version?")
+
+
+def _is_named(tree: Any) -> bool:
+    return isinstance(tree, tuple) and "_fields" in vars(type(tree))
+
+
+def _named(home: str, values: list[Any]) -> Any:
+    """The named tuple whose class is defined at `home`, if that module is loaded and still has it."""
+    module, _, name = home.partition(":")
+    found: Any = vars(sys.modules.get(module, object)).get(name)
+    if isinstance(found, type) and issubclass(found, tuple) and len(vars(found).get("_fields", ())) == len(values):
+        return cast("Any", found)._make(values)
+    return Record.of(home, values)
 
 
 def _is_jax(tree: Any) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
+from evolute.core.interrupt import Interrupted
 from evolute.core.order import Hparams, Order, Ref, Report
 from evolute.core.protocols import Learner, LostError, Outcome, Progress, States
 from evolute.core.tree import Tree, digest
@@ -51,9 +52,9 @@ class Worker:
             )
             if len(outcomes) != len(orders):
                 raise ValueError(f"the learner returned {len(outcomes)} outcomes for {len(orders)} members")
-        except LostError:
+        except (LostError, Interrupted):
             raise
-        except Exception:
+        except (Exception, SystemExit, KeyboardInterrupt):
             if len(orders) > 1:
                 return [report for order in orders for report in self.train([order])]
             return [Report(orders[0], error=traceback.format_exc(), seconds=time.perf_counter() - started)]
@@ -83,7 +84,7 @@ class Worker:
                 return Report(order, error=outcome.error, seconds=seconds)
             metrics = _numbers(outcome.metrics, self.score)
             mark = digest(self.learner.dump(cohort, row))
-        except Exception:
+        except (Exception, SystemExit):
             return Report(order, error=traceback.format_exc(), seconds=seconds)
         self._rows[order.ref] = (cohort, row)
         steps = order.steps if outcome.steps is None else outcome.steps
@@ -120,18 +121,26 @@ class Worker:
 
 
 def _numbers(metrics: Mapping[str, Any], score: str) -> dict[str, float | None]:
-    """The metrics as plain numbers with a finite `score`, which may be None when no episode has ended."""
+    """The metrics as plain numbers with a finite `score`, which may be None when no episode has ended.
+
+    Of the others, what is not finite becomes None: a loss of NaN is worth knowing and no reason to fail.
+    """
     if not isinstance(metrics, Mapping):
         raise TypeError(f"the metrics are a {type(metrics).__name__}: give a dict of numbers such as {{'score': 1.0}}")
     name, sign = (score[1:], -1.0) if score.startswith("-") else (score, 1.0)
     if name not in metrics:
         raise KeyError(f"the metrics {sorted(map(str, metrics))} have no {name!r}, which is what members are compared by")
-    numbers = {key: None if value is None else _number(key, value) for key, value in metrics.items()}
-    value = numbers[name]
+    value = None if metrics[name] is None else _number(name, metrics[name])
     if value is not None and not math.isfinite(value):
         raise FloatingPointError(f"the score is {value}")
+    numbers = {str(key): _finite(str(key), other) for key, other in metrics.items()}
     numbers["score"] = None if value is None else sign * value
     return numbers
+
+
+def _finite(key: str, value: Any) -> float | None:
+    number = None if value is None else _number(key, value)
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _number(key: str, value: Any) -> float:

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, Pipe
 import cloudpickle
 
 from evolute.core.order import Order, Ref, Report
-from evolute.core.protocols import LostError
+from evolute.core.protocols import EngineError, LostError
 from evolute.core.tree import Tree, pack, unpack
 from evolute.core.worker import Worker
 
@@ -115,10 +115,17 @@ class Child:
             )
             there.close()
             self._pipe = here
-            payload = (self.worker.learner, self.worker.fixed, self.worker.score)
-            here.send_bytes(cloudpickle.dumps(payload))
+            here.send_bytes(self._payload())
             self._answer(here, START_LIMIT)
         return self._pipe
+
+    def _payload(self) -> bytes:
+        try:
+            return bytes(cloudpickle.dumps((self.worker.learner, self.worker.fixed, self.worker.score)))
+        except Exception as error:
+            self._kill()
+            why = "a turn with a time limit trains in a child process, and this learner cannot be sent there"
+            raise EngineError(f"{why}: {error}") from error
 
     def _end(self) -> str:
         """How the child ended."""
@@ -155,7 +162,7 @@ def serve(pipe: Connection) -> None:
     learner, fixed, score = cloudpickle.loads(pipe.recv_bytes())
     worker = Worker(learner, Nowhere(), fixed, score, lambda refs, share, note: _say(pipe, refs, share, note))
     _send(pipe, {"ready": True})
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, OSError):
         while True:
             _send(pipe, _turn(worker, unpack(pipe.recv_bytes())[0]))
 

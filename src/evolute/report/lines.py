@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from dataclasses import dataclass, field
@@ -73,7 +74,8 @@ class Lines:
         return due
 
     def _say(self, text: str) -> None:
-        print(text, file=self.out, flush=True)
+        with contextlib.suppress(ValueError):  # a learner may have closed the stream
+            print(text, file=self.out, flush=True)
 
 
 @dataclass

@@ -87,7 +87,7 @@ class LiveTable:
         table = Table(box=None, pad_edge=False, header_style="dim")
         names = list(self._config.space)
         for column in ("member", "score", *names):
-            table.add_column(column, justify="right", no_wrap=True)
+            table.add_column(Text(column), justify="right", no_wrap=True)
         table.add_column("weights", no_wrap=True)
         table.add_column("turn", no_wrap=True)
         top = best(population)
@@ -107,8 +107,8 @@ class LiveTable:
         share, note = self._progress.get(order.ref, (None, ""))
         doing = note or ("" if share is None else f"{share:.0%}")
         weights = Text(words.origin(order), style="red" if order.why.get("event") == "rescue" else "")
-        values = [words.number(order.hparams.get(name)) for name in names]
-        return [str(member.slot), words.number(score), *values, weights, f"{order.turn} {doing}"]
+        values = [Text(words.number(order.hparams.get(name))) for name in names]
+        return [str(member.slot), words.number(score), *values, weights, Text(f"{order.turn} {doing}")]
 
 
 def _most_important(population: Population, room: int) -> list[Member]:

@@ -33,10 +33,10 @@ def population(told: dict[str, Json]) -> Table:
     """One row per member."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("member", "score", "turns", "weights", *told["space"]):
-        table.add_column(column, justify="right" if column != "weights" else "left", no_wrap=True)
+        table.add_column(Text(column), justify="right" if column != "weights" else "left", no_wrap=True)
     best = told["best"] and told["best"]["member"]
     for row in told["members"]:
-        values = [words.number(row["hparams"].get(name)) for name in told["space"]]
+        values = [Text(words.number(row["hparams"].get(name))) for name in told["space"]]
         weights = Text(f"failed: {row['error']}", style="red") if row["failed"] else Text(row["weights"])
         style = "bold green" if row["member"] == best else ""
         table.add_row(str(row["member"]), words.number(row["score"]), str(row["turns"]), weights, *values, style=style)
@@ -52,7 +52,7 @@ def listing(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         state = Text(row["status"], style=colours.get(row["status"], "red"))
         best = words.number(row["score"])
-        table.add_row(row["run"], state, best, f"{row['turns']:,}", words.seconds(row["age"]), words.size(row["size"]))
+        table.add_row(Text(row["run"]), state, best, f"{row['turns']:,}", words.seconds(row["age"]), words.size(row["size"]))
     return table
 
 

@@ -5,6 +5,7 @@ A file is written under another name and renamed when it is whole, so nothing ha
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable
@@ -46,7 +47,8 @@ class Checkpoints:
             draft.replace(final)
             point("checkpoint.named")
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                draft.unlink()
             raise StoreError(f"cannot write the checkpoint of {ref} to {self.folder}: {error.strerror}") from error
         return sum(map(len, buffers))
 
@@ -79,9 +81,13 @@ class Checkpoints:
                 raise StoreError(f"cannot remove the checkpoint of {ref} from {self.folder}: {error.strerror}") from error
 
     def sweep(self) -> None:
-        """Remove what a killed process left half-written."""
-        for path in self.folder.glob("*.tmp"):
-            path.unlink(missing_ok=True)
+        """Remove what a killed process left half-written; make the folder if somebody has removed it."""
+        try:
+            self.folder.mkdir(exist_ok=True)
+            for path in self.folder.glob("*.tmp"):
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot write to {self.folder}: {error.strerror}") from error
 
     def _load(self, ref: Ref) -> tuple[Tree, str]:
         try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -102,14 +101,38 @@ class Journal:
         with self._transaction("void") as db:
             db.executemany("DELETE FROM reports WHERE member = ? AND turn = ?", list(refs))
 
-    def rewind(self, decisions: int) -> list[Ref]:
-        """Forget all but the first so many decisions; returns the names of the orders that are forgotten."""
-        gone = [Ref(*row) for row in self._db.execute("SELECT member, turn FROM orders WHERE decision >= ?", (decisions,))]
+    def rewind(self, decisions: int, void: Sequence[Ref] = ()) -> None:
+        """Forget all but the first so many decisions, and of their reports those that are void."""
         with self._transaction("rewind") as db:
-            db.executemany("DELETE FROM reports WHERE member = ? AND turn = ?", gone)
+            gone = db.execute("SELECT member, turn FROM orders WHERE decision >= ?", (decisions,)).fetchall()
+            db.executemany("DELETE FROM reports WHERE member = ? AND turn = ?", [*gone, *void])
             db.execute("DELETE FROM orders WHERE decision >= ?", (decisions,))
             db.execute("DELETE FROM decisions WHERE number >= ?", (decisions,))
-        return gone
+
+    def sync(self) -> None:
+        """Bring all that was written so far to the disk itself, so that it outlives a crash of the machine too."""
+        with _explained(self.path):
+            before = self._db.execute("PRAGMA synchronous").fetchone()[0]
+            self._db.execute("PRAGMA synchronous = FULL")
+            self.put(synced=time.time())
+            self._db.execute(f"PRAGMA synchronous = {before}")
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Journal]:
+        """Everything that is read in this block is of one moment, whoever writes meanwhile."""
+        with _explained(self.path):
+            self._db.execute("BEGIN")
+            try:
+                yield self
+            finally:
+                self._db.execute("COMMIT")
+
+    def glance(self) -> tuple[int, float | None]:
+        """The number of turns and the best latest score, without reading everything."""
+        with _explained(self.path):
+            turns = self._db.execute("SELECT COUNT(*) FROM reports").fetchone()[0]
+            latest = "SELECT member, score, MAX(turn) FROM reports WHERE score IS NOT NULL GROUP BY member"
+            return turns, self._db.execute(f"SELECT MAX(score) FROM ({latest})").fetchone()[0]
 
     @property
     def meta(self) -> dict[str, Json]:
@@ -184,8 +207,25 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _connect_readonly(path: Path) -> sqlite3.Connection:
-    """A connection that changes nothing; in a folder that cannot be written even SQLite's own side files are left out."""
-    mode = "mode=ro" if os.access(path.parent, os.W_OK) else "immutable=1"
+    """A connection that changes nothing.
+
+    Where SQLite cannot make its side files, the folder being read-only, it needs none if nothing waits in its log.
+    """
+    db = _open_uri(path, "mode=ro")
+    try:
+        db.execute("SELECT * FROM sqlite_master").fetchall()
+    except sqlite3.OperationalError:
+        db.close()
+        log = path.with_name(f"{path.name}-wal")
+        if log.is_file() and log.stat().st_size:
+            raise
+        return _open_uri(path, "immutable=1")
+    except sqlite3.DatabaseError:
+        pass  # not a database at all, which is said with the schema
+    return db
+
+
+def _open_uri(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=30)
 
 

@@ -123,8 +123,11 @@ def _card(path: Path) -> dict[str, Any] | None:
 
 
 def _write(fd: int, card: dict[str, Any]) -> None:
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, json.dumps(card).encode(), 0)
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps(card).encode(), 0)
+    except OSError as error:
+        raise StoreError(f"cannot write the lock of the run: {error.strerror}") from error
 
 
 def _beat(path: Path, stop: threading.Event) -> None:

@@ -42,6 +42,9 @@ class MemoryJournal:
     def end(self, reason: str) -> None:
         self.ended = reason
 
+    def sync(self) -> None:
+        return
+
     def _put(self, *line: Any) -> None:
         self.lines.append(json.dumps(line, allow_nan=False))
 
@@ -99,7 +102,7 @@ def rehearse(
         strategy,
         engine,
         journal,
-        Keeper(engine, states),
+        Keeper(engine, journal, states),
         Stop(turns=turns),
         Population.of(plan.size),
         strategy.init(),

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,47 +41,51 @@ def second(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> tuple[
     return {"weights": np.random.default_rng(seed).normal(size=131_072)}, {"score": hparams["lr"]}
 
 
-def events(learner: Any, members: int, turns: int) -> list[tuple[float, Event]]:
-    """Everything that a whole run in a temporary folder tells, and when."""
-    seen: list[tuple[float, Event]] = []
+@dataclass
+class Figures:
+    """When reports came in and how many, and the seconds that were spent on saving."""
+
+    reports: list[tuple[float, int]] = field(default_factory=list)
+    saving: float = 0.0
+
+    def watch(self, event: Event) -> None:
+        if isinstance(event, Reported):
+            self.reports.append((time.perf_counter(), len(event.reports)))
+        elif isinstance(event, Saved):
+            self.saving += event.seconds
+
+
+def train(learner: Any, members: int, turns: int) -> Figures:
+    """A whole run in a temporary folder."""
+    figures = Figures()
     with tempfile.TemporaryDirectory() as folder:
         settings = {"learner": learner, "space": SPACE, "population": members, "stop": {"turns": turns}, "runs": folder}
-        config = resolved(stack([python(settings)]))
-        launch(config, Launch(notify=lambda event: seen.append((time.perf_counter(), event))))
-    return seen
+        launch(resolved(stack([python(settings)])), Launch(notify=figures.watch))
+    return figures
 
 
-def reported(seen: list[tuple[float, Event]]) -> list[tuple[float, int]]:
-    """When reports came in, and how many."""
-    return [(at, len(event.reports)) for at, event in seen if isinstance(event, Reported)]
+def cost(reports: list[tuple[float, int]]) -> float:
+    """Milliseconds per member-turn from the first of these reports to the last."""
+    return (reports[-1][0] - reports[0][0]) / sum(count for _, count in reports[1:]) * 1e3
 
 
 def per_turn(members: int, turns: int) -> float:
-    """Milliseconds per member-turn from the first report to the last, as for the peer; the least of several runs."""
-
-    def once() -> float:
-        marks = reported(events(noop, members, turns))
-        return (marks[-1][0] - marks[0][0]) / sum(count for _, count in marks[1:]) * 1e3
-
-    return min(once() for _ in range(REPEATS))
+    """Milliseconds per member-turn, the least of several runs."""
+    return min(cost(train(noop, members, turns).reports) for _ in range(REPEATS))
 
 
 def flatness(members: int, turns: int) -> tuple[float, float]:
     """Milliseconds per member-turn in the second and in the last tenth of one long run."""
-    marks = reported(events(noop, members, turns))
-    tenth = len(marks) // 10
-
-    def cost(part: list[tuple[float, int]]) -> float:
-        return (part[-1][0] - part[0][0]) / sum(count for _, count in part[1:]) * 1e3
-
-    return cost(marks[tenth : 2 * tenth]), cost(marks[-tenth:])
+    reports = train(noop, members, turns).reports
+    tenth = len(reports) // 10
+    return cost(reports[tenth : 2 * tenth]), cost(reports[-tenth:])
 
 
 def saving() -> float:
     """The share of a run's time that durable states cost, with turns of one second."""
     started = time.perf_counter()
-    seen = events(second, 4, 5)
-    return sum(event.seconds for _, event in seen if isinstance(event, Saved)) / (time.perf_counter() - started)
+    figures = train(second, 4, 5)
+    return figures.saving / (time.perf_counter() - started)
 
 
 def fastest(code: list[str]) -> float:

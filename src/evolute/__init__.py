@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evolute.api import resume as resume
     from evolute.api import run as run
-    from evolute.core.space import Choice as Choice
-    from evolute.core.space import Float as Float
-    from evolute.core.space import Int as Int
-    from evolute.core.space import Ordinal as Ordinal
+    from evolute.core.param import Choice as Choice
+    from evolute.core.param import Float as Float
+    from evolute.core.param import Int as Int
+    from evolute.core.param import Ordinal as Ordinal
     from evolute.result import Run as Run
 
 __version__ = "0.1.0"
@@ -19,10 +19,10 @@ _HOMES = {
     "run": "evolute.api",
     "resume": "evolute.api",
     "Run": "evolute.result",
-    "Float": "evolute.core.space",
-    "Int": "evolute.core.space",
-    "Choice": "evolute.core.space",
-    "Ordinal": "evolute.core.space",
+    "Float": "evolute.core.param",
+    "Int": "evolute.core.param",
+    "Choice": "evolute.core.param",
+    "Ordinal": "evolute.core.param",
 }
 _PACKAGES = ("strategies", "testing")
 __all__ = ["Choice", "Float", "Int", "Ordinal", "Run", "__version__", "resume", "run", "strategies", "testing"]

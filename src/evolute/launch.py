@@ -48,12 +48,17 @@ class Launch:
 
 def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stands."""
-    strategy_of(config, learner_of(config))  # a setting that it refuses is better known before there is a folder
+    parts = assembled(config)  # what they refuse is better known before there is a folder
     folder = choose(config, how)
     if folder is None:
         meta = {"created": time.time(), **described(config)}
         folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta)
-    return proceed(folder, config, how)
+    return _proceed(folder, config, parts, how)
+
+
+def proceed(folder: Path, config: Config, how: Launch) -> Run:
+    """Train on in a run folder that exists, until its end; a run that has ended is left as it is."""
+    return _proceed(folder, config, assembled(config), how)
 
 
 def choose(config: Config, how: Launch) -> Path | None:
@@ -71,20 +76,17 @@ def choose(config: Config, how: Launch) -> Path | None:
     raise StoreError(f"{how.folder} holds a run already, {why}: choose another folder, or `{program()} resume {how.folder}`")
 
 
-def proceed(folder: Path, config: Config, how: Launch) -> Run:
-    """Train on in a run folder that exists, until its end; a run that has ended is left as it is."""
+def _proceed(folder: Path, config: Config, parts: Parts, how: Launch) -> Run:
     with held(folder, take_over=how.take_over) as dead, contextlib.closing(Journal.write(folder)) as journal:
         if dead is not None:
             how.notify(Told(f"took the run over from process {dead['pid']} on {dead['host']}, which died"))
             journal.note("took over", **dead)
         if journal.meta.get("ended") is not None and journal.meta["identity"] == config.identity:
-            return Run.open(folder)
-        learner = learner_of(config)
-        strategy = strategy_of(config, learner)
+            return Run.open(folder, parts.learner)
         _amend(journal, config)
         with _advising(folder):
-            _train(folder, config, how, journal, learner, strategy)
-    return Run.open(folder, learner)
+            _train(folder, config, parts, how, journal)
+    return Run.open(folder, parts.learner)
 
 
 def _amend(journal: Journal, config: Config) -> None:
@@ -119,12 +121,12 @@ def _advising(folder: Path) -> Iterator[None]:
         raise StoreError(f"{error}; what was written before is whole; {go_on}") from error
 
 
-def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner: Learner[Any], strategy: Strategy) -> None:
+def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Journal) -> None:
     checkpoints = Checkpoints(folder / folders.CHECKPOINTS)
     checkpoints.sweep()
     notify = _noting(journal, how.notify)
     worker = Worker(
-        learner,
+        parts.learner,
         checkpoints,
         config.learner.settings,
         config.values["score"],
@@ -132,10 +134,10 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
     )
     engine = config.engine.maker(worker, config.values["limit"], **config.engine.settings)
     rhythm = None if config.values["durable"] == "auto" else config.values["durable"]
-    repeatable = learner.repeatable and not journal.meta.get("unrepeatable", False)
+    repeatable = parts.learner.repeatable and not journal.meta.get("unrepeatable", False)
     keeper = Keeper(engine, journal, checkpoints, config.keep, rhythm, eager=not repeatable, notify=notify)
     barrier = config.values["mode"] == "sync"
-    restorer = Restorer(config.values["population"], barrier, strategy, journal, checkpoints, engine, keeper, notify)
+    restorer = Restorer(parts.plan.size, barrier, parts.strategy, journal, checkpoints, engine, keeper, notify)
     with contextlib.closing(engine), Interrupts().installed() as interrupts:
         with interrupts.allowed():
             standing = restorer.restore(repeatable=repeatable)
@@ -144,8 +146,8 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
             notify(Told(f"going on with {folder} at turn {turn}"))
         how.begin(folder, config, standing.population)
         Loop(
-            plan_of(config, learner),
-            strategy,
+            parts.plan,
+            parts.strategy,
             engine,
             journal,
             keeper,
@@ -154,7 +156,7 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
             standing.state,
             seed=config.values["seed"],
             barrier=barrier,
-            keeps_own=learner.keeps_own,
+            keeps_own=parts.learner.keeps_own,
             decisions=standing.decisions,
             elapsed=journal.elapsed,
             notify=notify,
@@ -162,24 +164,29 @@ def _train(folder: Path, config: Config, how: Launch, journal: Journal, learner:
         ).run()
 
 
-def plan_of(config: Config, learner: Learner[Any]) -> Plan:
-    """What the strategy is built for."""
+@dataclass(frozen=True)
+class Parts:
+    """What a config names, built."""
+
+    learner: Learner[Any]
+    plan: Plan
+    strategy: Strategy
+
+
+def assembled(config: Config) -> Parts:
+    """The learner, the plan that fits it, and the strategy for that plan; what one of them refuses is a ConfigError."""
+    learner = _learner(config)
     first = tuple({name: config.space[name].clip(row[name]) for name in row} for row in config.values["init.hparams"])
     interval = config.values["interval"]
     architecture = frozenset(learner.architecture) & config.space.keys()
-    return Plan(config.space, config.values["population"], interval, config.stop.horizon(interval), first, architecture)
-
-
-def strategy_of(config: Config, learner: Learner[Any]) -> Strategy:
-    """The strategy, built for the plan from its settings."""
+    plan = Plan(config.space, config.values["population"], interval, config.stop.horizon(interval), first, architecture)
     try:
-        strategy: Strategy = config.strategy.maker(plan_of(config, learner), **config.strategy.settings)
+        return Parts(learner, plan, config.strategy.maker(plan, **config.strategy.settings))
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
-    return strategy
 
 
-def learner_of(config: Config) -> Learner[Any]:
+def _learner(config: Config) -> Learner[Any]:
     """The learner, built from those of its settings that its maker asks for."""
     maker = config.learner.maker
     if is_train(maker) or not callable(maker):

@@ -43,7 +43,7 @@ class Restorer:
         decisions = self._retried(self.journal.decisions())
         population = replay(self.size, decisions)
         durable = sound(population, self.checkpoints.refs(), self.checkpoints, self._tell)
-        self.keeper.resume(population, durable)
+        self.keeper.resume(population, durable, remakeable=repeatable)
         roots = self.keeper.roots(population, self.strategy.retain(self._state(decisions), population))
         try:
             if roots - durable and not repeatable:
@@ -74,7 +74,7 @@ class Restorer:
         kept = self.journal.decisions()
         population = replay(self.size, kept)
         self.engine.keep(set())
-        self.keeper.resume(population, self.keeper.durable - gone)
+        self.keeper.resume(population, self.keeper.durable - gone, remakeable=False)
         self.keeper.eager = True
         count = len(gone) + len(rewind.void)
         text = f"{error}: went back by {count} turns to the last durable ones, and from now on every turn is made durable"

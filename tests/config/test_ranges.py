@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from evolute.config.ranges import looks_like_range, parse_range
-from evolute.core.space import Choice, Float, Int, Ordinal
+from evolute.core.param import Choice, Float, Int, Ordinal
 
 
 @pytest.mark.parametrize(

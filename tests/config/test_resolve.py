@@ -12,10 +12,10 @@ import pytest
 from evolute.config.error import ConfigError
 from evolute.config.layers import file, override, preset, python, stack
 from evolute.config.resolve import resolved
+from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.protocols import Plan
-from evolute.core.space import Choice, Float, Int, Ordinal
 from evolute.core.stop import Stop
-from evolute.launch import described, learner_of, plan_of, strategy_of
+from evolute.launch import assembled, described
 
 
 class Hparams(TypedDict):
@@ -86,7 +86,7 @@ def of(learner, *overrides, **hparams):
 
 def first(config):
     """The hyper-parameters that the first members start with, as the strategy gets them."""
-    return plan_of(config, learner_of(config)).first
+    return assembled(config).plan.first
 
 
 # --- what is a range, and what is a value
@@ -290,7 +290,7 @@ def test_a_plug_ins_setting_has_its_type(setting):
 def test_a_value_that_the_strategy_refuses_is_a_config_error(setting):
     config = toy(setting)
     with pytest.raises(ConfigError, match=rf"pbt.*{setting.partition('.')[2]}"):
-        strategy_of(config, learner_of(config))
+        assembled(config)
 
 
 def test_a_learners_setting_without_default_must_be_given():

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evolute.core.space import Choice, Float, Int, Ordinal, Param, Space
+from evolute.core.param import Choice, Float, Int, Ordinal, Param
+from evolute.core.space import Space
 
 FLOATS = [
     Float(0, 1),

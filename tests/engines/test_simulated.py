@@ -7,9 +7,10 @@ import pytest
 
 import evolute
 from evolute import strategies
+from evolute.core.param import Float
 from evolute.core.protocols import Plan
 from evolute.core.solo import adapt
-from evolute.core.space import Float, Space
+from evolute.core.space import Space
 from evolute.engines.simulated import simulated
 from evolute.testing.memory import rehearse
 

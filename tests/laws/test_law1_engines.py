@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from evolute import strategies
+from evolute.core.param import Float, Ordinal
 from evolute.core.protocols import Outcome, Plan
 from evolute.core.solo import adapt
-from evolute.core.space import Float, Ordinal, Space
+from evolute.core.space import Space
 from evolute.engines.inline import inline
 from evolute.engines.simulated import simulated
 from evolute.testing import check_learner

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import evolute
-from evolute.core.space import Choice, Float, Int, Ordinal
+from evolute.core.param import Choice, Float, Int, Ordinal
 
 SPACE = {
     "lr": Float(1e-5, 1e-1, log=True),

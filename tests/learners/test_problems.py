@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evolute.config.layers import preset
 from evolute.config.resolve import resolved
-from evolute.core.space import Choice, Float
+from evolute.core.param import Choice, Float
 from evolute.core.tree import pack, unpack
 from evolute.learners.deceptive import deceptive
 from evolute.learners.drift import drift

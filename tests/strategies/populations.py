@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from evolute.core.order import Report
+from evolute.core.param import Float
 from evolute.core.population import Population
 from evolute.core.protocols import Plan
-from evolute.core.space import Float, Space
+from evolute.core.space import Space
 
 FAILED = "failed"
 SPACE = Space({"lr": Float(1e-5, 1e-2, log=True), "entropy": Float(0, 0.1)})

@@ -13,9 +13,10 @@ from in_memory import trained
 from populations import FAILED, SPACE, STEPS, evolved, hparams_of, plan, reports_of, step
 
 from evolute.core.order import Ref
+from evolute.core.param import Float, Ordinal
 from evolute.core.population import Population
 from evolute.core.protocols import Plan
-from evolute.core.space import Float, Ordinal, Space
+from evolute.core.space import Space
 from evolute.strategies import pbt, random_search, winner_takes_all
 
 EVOLVING = [

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from populations import FAILED, SPACE, evolved
 
-from evolute.core.space import Choice, Float, Int, Ordinal, Space
+from evolute.core.param import Choice, Float, Int, Ordinal
+from evolute.core.space import Space
 from evolute.strategies.explore import copy, perturb, redraw
 
 MIDDLE = Space({"a": Float(0.01, 100.0, log=True), "b": Float(0.01, 100.0, log=True)})

@@ -10,8 +10,9 @@ import pytest
 
 from evolute import strategies
 from evolute.core.names import resolve
+from evolute.core.param import Float
 from evolute.core.solo import Solo, adapt
-from evolute.core.space import Float, Space
+from evolute.core.space import Space
 from evolute.engines.inline import inline
 from evolute.engines.simulated import simulated
 from evolute.strategies.random_search import RandomSearch

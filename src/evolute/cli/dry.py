@@ -10,7 +10,7 @@ from evolute.core.order import Order
 from evolute.core.population import Population
 from evolute.core.rng import stream
 from evolute.core.tree import pack
-from evolute.launch import learner_of, plan_of, strategy_of
+from evolute.launch import assembled
 from evolute.report import words
 
 JOURNAL_BYTES = 600
@@ -60,8 +60,8 @@ def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
 
 def _first(config: Config) -> tuple[list[Order], dict[str, int], int | None]:
     """The first orders, the number of members of each shape, and the size of one fresh state, if it is known yet."""
-    learner = learner_of(config)
-    plan, strategy = plan_of(config, learner), strategy_of(config, learner)
+    parts = assembled(config)
+    learner, plan, strategy = parts.learner, parts.plan, parts.strategy
     _, orders = strategy.step(
         strategy.init(), Population.of(plan.size), range(plan.size), stream(config.values["seed"], "strategy", 0)
     )

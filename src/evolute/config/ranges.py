@@ -9,7 +9,7 @@ import yaml
 
 from evolute.config.layers import parse
 from evolute.core.names import closest
-from evolute.core.space import Choice, Float, Int, Ordinal, Param
+from evolute.core.param import Choice, Float, Int, Ordinal, Param
 
 KINDS = ("float", "log", "1-log", "int", "int-log", "choice", "ordinal")
 _RANGE = re.compile(r"\s*([\w-]*)\s*\[(.*)\]\s*", re.S)

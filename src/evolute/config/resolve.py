@@ -16,8 +16,9 @@ from evolute.config.settings import FIELDS, PLUGINS
 from evolute.core.durability import Keep
 from evolute.core.names import Recipe, closest, resolve, shipped
 from evolute.core.order import Json
+from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.solo import ARGUMENTS, is_train
-from evolute.core.space import Choice, Float, Int, Ordinal, Space
+from evolute.core.space import Space
 from evolute.core.stop import Stop
 
 OUTSIDE = {"engine", "runs", "name", "limit", "durable", "keep", *PLUGINS}

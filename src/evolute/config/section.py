@@ -12,7 +12,7 @@ from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting
 from evolute.config.ranges import build, is_broken_range, is_pair, looks_like_range, parse_range
 from evolute.core.names import closest
-from evolute.core.space import Choice, Float, Int, Ordinal, Param
+from evolute.core.param import Choice, Float, Int, Ordinal, Param
 
 
 @dataclass(frozen=True)

@@ -79,13 +79,13 @@ class Keeper:
     _saved_at: float = field(default_factory=time.perf_counter)
     _cost: float = BUDGET
 
-    def resume(self, population: Population, durable: set[Ref]) -> None:
-        """Take up a population whose `durable` states are known to be whole."""
+    def resume(self, population: Population, durable: set[Ref], *, remakeable: bool) -> None:
+        """Take up a population whose `durable` states are known to be whole; the others are lost if not `remakeable`."""
         self.durable = set(durable)
         self._best, self._archive = [], set()
         self._generations = deque([set(durable)])
         for member in population.members:
-            self.see(turn for turn in member.history() if not turn.failed)
+            self.see(turn for turn in member.history() if remakeable or turn.ref in durable)
         self._archive -= durable
         self._fresh.clear()
         self._reports = 0

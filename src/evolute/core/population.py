@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from evolute.core.order import Hparams, Json, Order, Ref, Report
 
@@ -102,7 +102,8 @@ class Population:
         """The population in which these orders run."""
         members = list(self.members)
         for order in orders:
-            members[order.member] = replace(members[order.member], running=order)
+            member = members[order.member]
+            members[order.member] = Member(member.slot, order, member.last, member.latest, member.steps)
         return Population(tuple(members))
 
     def report(self, reports: Iterable[Report]) -> Population:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 
 import numpy as np
@@ -12,14 +13,10 @@ SEEDS = 2**31
 
 def stream(seed: int, name: str, *numbers: int) -> np.random.Generator:
     """The generator called `name` and `numbers` in the run with this `seed`."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(_entropy(seed, name, numbers))))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(name.encode()), *numbers])))
 
 
 def derive(seed: int, name: str, *numbers: int) -> int:
     """A seed in [0, 2**31) called `name` and `numbers` in the run with this `seed`."""
-    words = np.random.SeedSequence(_entropy(seed, name, numbers)).generate_state(1)
-    return int(words[0]) % SEEDS
-
-
-def _entropy(seed: int, name: str, numbers: tuple[int, ...]) -> list[int]:
-    return [seed, zlib.crc32(name.encode()), *numbers]
+    text = ",".join(map(str, (seed, name, *numbers)))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") % SEEDS

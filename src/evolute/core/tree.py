@@ -21,6 +21,7 @@ Tree = Any
 MAGIC = b"EVOTREE1"
 _HEAD = struct.Struct("<8sQ")
 DIGEST_BYTES = 16
+_PLAIN = frozenset({float, int, str, bool, bytes, type(None)})
 
 
 class Record(tuple[Any, ...]):
@@ -72,10 +73,13 @@ def unpack(data: bytes | bytearray | memoryview) -> tuple[Tree, str]:
 
 def canonical(tree: Tree) -> Tree:
     """A deep copy that shares no memory with `tree` and is what `unpack(pack(tree))` would give."""
-    if isinstance(tree, dict):
+    kind = type(tree)
+    if kind in _PLAIN:
+        return tree
+    if kind is dict:
         return {key: canonical(value) for key, value in tree.items()}
-    if type(tree) in (list, tuple):
-        return type(tree)(canonical(value) for value in tree)
+    if kind in (list, tuple):
+        return kind(canonical(value) for value in tree)
     if isinstance(tree, Record):
         return Record.of(tree.home, (canonical(value) for value in tree))
     if _is_named(tree):

@@ -66,11 +66,13 @@ class Worker:
         self._rows = {ref: row for ref, row in self._rows.items() if ref in refs}
 
     def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
-        """Make states durable; those that are not in memory are so already."""
-        return {ref: self.states.write(ref, self.dump(ref)) for ref in refs if ref in self._rows}
+        """Make states that are in memory durable."""
+        return {ref: self.states.write(ref, self.dump(ref)) for ref in refs}
 
     def dump(self, ref: Ref) -> Tree:
         """A state that is in memory, as a tree."""
+        if ref not in self._rows:
+            raise LostError(f"the state of {ref} is not in memory")
         return self.learner.dump(*self._rows[ref])
 
     def adopt(self, ref: Ref, tree: Tree) -> None:

@@ -62,7 +62,7 @@ class Child:
         self._trees = {ref: tree for ref, tree in self._trees.items() if ref in refs}
 
     def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
-        return {ref: self.worker.states.write(ref, self._trees[ref]) for ref in refs if ref in self._trees}
+        return {ref: self.worker.states.write(ref, self._tree(ref)) for ref in refs}
 
     def close(self) -> None:
         self._kill()

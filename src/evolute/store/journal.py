@@ -24,10 +24,10 @@ _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE decisions (number INTEGER PRIMARY KEY, state TEXT NOT NULL);
 CREATE TABLE orders (member INTEGER, turn INTEGER, decision INTEGER NOT NULL, body TEXT NOT NULL,
-                     PRIMARY KEY (member, turn)) WITHOUT ROWID;
+                     PRIMARY KEY (turn, member)) WITHOUT ROWID;
 CREATE INDEX orders_by_decision ON orders (decision);
 CREATE TABLE reports (number INTEGER PRIMARY KEY, member INTEGER, turn INTEGER, score REAL, body TEXT NOT NULL,
-                      seconds REAL NOT NULL, elapsed REAL NOT NULL, UNIQUE (member, turn));
+                      seconds REAL NOT NULL, elapsed REAL NOT NULL, UNIQUE (turn, member));
 CREATE TABLE notes (number INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
 """
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "fuse.sshfs", "9p", "ceph", "glusterfs", "afs")
@@ -203,6 +203,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     else:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA wal_autocheckpoint = 4000")
     return db
 
 
@@ -257,8 +258,7 @@ def _explained(path: Path) -> Iterator[None]:
         raise StoreError(f"cannot use the journal {path}: {error}") from error
 
 
-def _text(value: Json) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def _on_network(path: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from evolute.core.order import Hparams
+from evolute.core.param import FACTORS
 from evolute.core.population import Population
-from evolute.core.space import FACTORS, Space
+from evolute.core.space import Space
 from evolute.strategies.exploit import Parents
 
 Explore = Callable[[Space, Population, Parents, np.random.Generator], dict[int, dict[str, Any]]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from evolute.core.param import FACTORS
 from evolute.core.protocols import Plan
-from evolute.core.space import FACTORS
 from evolute.strategies import explore as explores
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import Exploit, tournament, truncation, welch

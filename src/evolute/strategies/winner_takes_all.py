@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from evolute.core.param import FACTORS
 from evolute.core.protocols import Plan
-from evolute.core.space import FACTORS
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import winner
 from evolute.strategies.explore import perturb

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from evolute.core.order import Json, Order, Ref
+from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.population import Population
 from evolute.core.protocols import Engine, Plan, Strategy
 from evolute.core.solo import adapt
-from evolute.core.space import Choice, Float, Int, Ordinal, Space
+from evolute.core.space import Space
 from evolute.core.worker import Worker
 from evolute.testing.memory import Rehearsal, rehearse
 

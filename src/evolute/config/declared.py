@@ -44,7 +44,7 @@ def declared(maker: Any) -> Declared:
     if isinstance(maker, Trainer) or (isinstance(maker, type) and issubclass(maker, Trainer)):
         trained = _hparams(maker.train)
         return Declared({**trained.options, **options}, trained.free)
-    return Declared(options)
+    return Declared(options, free=not callable(maker))
 
 
 def arguments(maker: Any) -> dict[str, Option]:

@@ -1,0 +1,145 @@
+"""Orders that link to other states: what an heir keeps of its own, a teacher, opponents; alone, in cohorts, and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import evolute
+from evolute.core.order import Match
+from evolute.core.population import best
+from evolute.core.protocols import Outcome
+from evolute.store import points
+from evolute.store.journal import Journal
+from evolute.strategies.evolution import Evolution
+from evolute.strategies.exploit import truncation
+from evolute.strategies.explore import perturb
+
+
+@dataclass(frozen=True)
+class League:
+    """A cohort learner, [member, 3]: plays its opponents, listens to its teacher, and keeps a memory of its own."""
+
+    together: bool = True
+    repeatable: bool = True
+    keeps_own: bool = True
+    architecture: tuple[str, ...] = ()
+
+    def shape(self, hparams):
+        return "one"
+
+    def found(self, orders):
+        return np.stack([np.random.default_rng(order.seed).normal(size=3) for order in orders])
+
+    def train(self, cohort, orders, *, recall, progress):
+        rows, outcomes = [], []
+        for row, order in zip(cohort, orders, strict=True):
+            teacher = row if order.teacher is None else recall(order.teacher)[0]
+            memory = row[2] if order.own is None else recall(order.own)[0][2]
+            matches = tuple(Match(ref, float(row[0] > recall(ref)[0][0])) for ref in order.opponents)
+            skill = row[0] + order.hparams["lr"] * (teacher[0] - row[0]) + np.random.default_rng(order.seed).normal()
+            rows.append([skill, row[1] + 1, memory + 1])
+            outcomes.append(Outcome({"score": skill}, matches=matches))
+        return np.array(rows), outcomes
+
+    def pick(self, cohort, rows: Sequence[int]):
+        return cohort[list(rows)]
+
+    def join(self, cohorts):
+        return np.concatenate(cohorts)
+
+    def dump(self, cohort, row):
+        return {"row": cohort[row].copy()}
+
+    def load(self, trees):
+        return np.stack([tree["row"] for tree in trees])
+
+    def policy(self, tree):
+        return lambda observation: float(tree["row"][0] * observation)
+
+
+@dataclass(frozen=True)
+class Linked(Evolution):
+    """Evolution in which everybody plays everybody and learns from the best."""
+
+    def step(self, state, population, ready, rng):
+        state, orders = super().step(state, population, ready, rng)
+        latest = [member.latest.ref for member in population.members if member.latest is not None]
+        top = best(population)
+        return state, [
+            replace(
+                order,
+                teacher=None if top is None or order.start is None else top.ref,
+                opponents=tuple(ref for ref in latest if ref.member != order.member),
+            )
+            for order in orders
+        ]
+
+
+def linked(plan):
+    return Linked(plan, truncation(), perturb())
+
+
+def run(folder, **settings):
+    return evolute.run(
+        League(),
+        strategy=linked,
+        space={"lr": evolute.Float(0.01, 0.5, log=True)},
+        population=4,
+        stop={"turns": 6},
+        folder=folder,
+        display="none",
+        **settings,
+    )
+
+
+def canonical(folder) -> str:
+    journal = Journal.read(folder)
+    dump = journal.canonical()
+    journal.close()
+    return dump
+
+
+def test_opponents_teachers_and_own_states_reach_the_learner(tmp_path):
+    made = run(tmp_path / "run")
+    heirs = 0
+    for member in made.population.members:
+        for turn in member.history():
+            assert len(turn.report.matches) == (3 if turn.order.turn else 0)
+            heirs += turn.order.own is not None
+            assert turn.order.own is None or turn.order.own.member == member.slot
+    assert heirs == 5
+    assert made.best.policy(2.0) == made.best.state["row"][0] * 2.0
+
+
+@pytest.mark.parametrize("limit", [None, 30.0])
+def test_a_limit_makes_no_difference(tmp_path, limit):
+    run(tmp_path / "plain")
+    run(tmp_path / "other", limit=limit, durable=2)
+    assert canonical(tmp_path / "plain") == canonical(tmp_path / "other")
+
+
+class StopHereError(Exception):
+    """Ends a run as a kill would, but in this process."""
+
+
+@pytest.mark.parametrize("count", [25, 40, 55, 70])
+def test_everything_that_orders_link_to_is_made_again(tmp_path, monkeypatch, count):
+    run(tmp_path / "whole", durable=100)
+    passed = 0
+
+    def hook(name: str) -> None:
+        nonlocal passed
+        passed += 1
+        if passed == count:
+            raise StopHereError(name)
+
+    monkeypatch.setattr(points, "hooks", [hook])
+    with pytest.raises(StopHereError):
+        run(tmp_path / "again", durable=100)
+    monkeypatch.setattr(points, "hooks", [])
+    run(tmp_path / "again", durable=100)
+    assert canonical(tmp_path / "again") == canonical(tmp_path / "whole")

@@ -19,7 +19,8 @@ Settings of a plug-in stand in a section of its name: `pbt.quantile`, and for th
 Python a learner's section can be given as `space`. A learner's settings may be ranges, which are then evolved. A bare pair
 of numbers is a range only where a single number is expected, so `widths: [64, 64]` stays a list for a learner that says so.
 
-A command whose config equals that of an unfinished run in `runs` continues it, `--new` starts another. The engine, the time
+A command whose config equals that of an unfinished run in `runs` continues it, `--new` starts another; equal
+runs that have finished are left alone. The engine, the time
 `limit` of a turn, `durable`, `keep` and folders are not part of that comparison: a run can be resumed with others.
 
 ## The run

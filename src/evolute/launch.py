@@ -22,7 +22,7 @@ from evolute.core.resume import RemakeError
 from evolute.core.solo import adapt, is_train
 from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
 from evolute.core.worker import Worker
-from evolute.program import program
+from evolute.program import typed
 from evolute.restore import Restorer
 from evolute.result import Run
 from evolute.store.checkpoints import Checkpoints
@@ -73,7 +73,7 @@ def choose(config: Config, how: Launch) -> Path | None:
         return how.folder
     changed = sorted(key for key in {*before, *config.identity} if before.get(key) != config.identity.get(key))
     why = f"which differs in {', '.join(changed)}" if changed else "and a new one was asked for"
-    raise StoreError(f"{how.folder} holds a run already, {why}: choose another folder, or `{program()} resume {how.folder}`")
+    raise StoreError(f"{how.folder} holds a run already, {why}: choose another folder, or `{typed('resume', how.folder)}`")
 
 
 def _proceed(folder: Path, config: Config, parts: Parts, how: Launch) -> Run:
@@ -99,7 +99,8 @@ def _amend(journal: Journal, config: Config) -> None:
             "and how it is carried out; start a new run"
         )
     if changed:
-        journal.note("changed", before={key: before["identity"].get(key) for key in sorted(changed)})
+        changes = [f"{key} from {before['identity'].get(key)} to {config.identity[key]}" for key in sorted(changed)]
+        journal.note("changed", text=f"changed {', '.join(changes)}")
         journal.put(ended=None)
     journal.put(**described(config))
 
@@ -107,7 +108,7 @@ def _amend(journal: Journal, config: Config) -> None:
 @contextlib.contextmanager
 def _advising(folder: Path) -> Iterator[None]:
     """Add to whatever stops a run how to go on."""
-    go_on = f"to go on: {program()} resume {folder}"
+    go_on = f"to go on: {typed('resume', folder)}"
     try:
         yield
     except Interrupted as stopped:

@@ -48,10 +48,12 @@ class Restorer:
         try:
             if roots - durable and not repeatable:
                 raise UnrepeatableError("the learner does not promise to repeat itself")
-            remake(population, lost(population, decisions, roots, durable), roots, self.engine, self.notify)
+            waves = lost(population, decisions, roots, durable)
+            remake(population, waves, roots, self.engine, self.keeper.stash, self.notify)
         except UnrepeatableError as error:
             decisions, population = self._rewind(decisions, error)
-        self.engine.submit(population.running)
+        running = {order.ref for order in population.running}
+        self.engine.submit([order for decision in decisions for order in decision.orders if order.ref in running])
         return Standing(population, self._state(decisions), len(decisions))
 
     def _retried(self, decisions: list[Decision]) -> list[Decision]:
@@ -76,9 +78,9 @@ class Restorer:
         self.engine.keep(set())
         self.keeper.resume(population, self.keeper.durable - gone, remakeable=False)
         self.keeper.eager = True
-        count = len(gone) + len(rewind.void)
-        text = f"{error}: went back by {count} turns to the last durable ones, and from now on every turn is made durable"
-        self._tell(Told(text, warning=True))
+        count = len(rewind.void) + sum(len(decision.reports) for decision in decisions[rewind.decisions :])
+        where = "the last durable ones" if rewind.decisions else "the start"
+        self._tell(Told(f"{error}: went back by {count} turns to {where}; every turn is made durable now", warning=True))
         return kept, population
 
     def _needs(self, decisions: Sequence[Decision], population: Population) -> set[Ref]:

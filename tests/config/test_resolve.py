@@ -194,7 +194,7 @@ def test_a_range_that_lost_its_bracket_is_no_word_even_if_the_learner_takes_anyt
     [
         ("popultion: 4", 1, "popultion", "'population'"),
         ("seed: 1\nstop:\n  turn: 3", 3, "stop.turn", "'stop.turns'"),
-        ("toy:\n  h2: 1", 2, "toy.h2", "there are h0, h1"),
+        ("toy:\n  h2: 1", 2, "toy.h2", "did you mean .toy.h[01].?"),
         ("toy:\n  hh0: 1", 2, "toy.hh0", "h0'"),
         ("toi:\n  h0: 1", 2, "toi.h0", "'toy.h0'"),
         ("pbt:\n  quantil: 0.2", 2, "pbt.quantil", "quantile'"),

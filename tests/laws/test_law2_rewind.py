@@ -113,3 +113,39 @@ def test_a_learner_that_fails_while_turns_are_made_again_changes_nothing(tmp_pat
     assert not after.meta.get("unrepeatable")
     broken = False
     assert evolute.run(train, display="none", **settings).status == "finished"
+
+
+def test_a_turn_that_fails_by_chance_while_it_is_made_again_is_tried_again(tmp_path, monkeypatch):
+    calls = 0
+
+    def train(state, hparams, steps, seed):
+        nonlocal calls
+        calls += 1
+        if calls in (1, 3) and remaking:
+            raise ConnectionError("now and then")
+        return {"turn": 0 if state is None else state["turn"] + 1}, {"score": hparams["h"]}
+
+    remaking = False
+    settings = stopped_at(monkeypatch, train, tmp_path, 90, durable=3)
+    remaking, calls = True, 0
+    run = evolute.run(train, display="none", **settings)
+    assert run.status == "finished"
+    assert not run.meta.get("unrepeatable")
+    assert not any(turn.failed for member in run.population.members for turn in member.history())
+
+
+def test_running_orders_go_on_in_the_order_in_which_they_were_decided(tmp_path, monkeypatch):
+    trained = []
+
+    def train(state, hparams, steps, seed):
+        trained.append(seed)
+        return None, {"score": hparams["h"]}
+
+    monkeypatch.setattr("evolute.engines.inline.MOMENT", 0.0)
+    settings = stopped_at(monkeypatch, train, tmp_path, 80, mode="async")
+    before = Run.open(tmp_path / "run").population
+    trained.clear()
+    evolute.run(train, display="none", **settings)
+    running = {order.seed: member.turns for member in before.members for order in [member.running] if order}
+    resumed = [seed for seed in trained if seed in running][: len(running)]
+    assert [running[seed] for seed in resumed] == sorted(running.values()), "those who have waited longest come first"

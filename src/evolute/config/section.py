@@ -32,7 +32,9 @@ def section(name: str, layer: Layer, known: Declared, *, evolvable: bool) -> Sec
         if head != name or not option:
             continue
         if option not in known.options and not known.free:
-            raise ConfigError(f"unknown key {key!r} ({setting.source}){closest(option, known.options)}")
+            raise ConfigError(
+                f"unknown key {key!r} ({setting.source}){closest(key, [f'{name}.{other}' for other in known.options])}"
+            )
         kind = known.options[option].type if option in known.options else Any
         param = _range(key, kind, setting)
         if param is None:

@@ -140,6 +140,15 @@ class Keeper:
         self._cost = self._saved_at - started
         self._rounds = 0
 
+    def stash(self, refs: set[Ref]) -> None:
+        """Make states durable that were made again, if the budget allows, so that a kill does not cost them a second time."""
+        if not self._affordable():
+            return
+        started = time.perf_counter()
+        self._write(refs)
+        self._saved_at = time.perf_counter()
+        self._cost = self._saved_at - started
+
     def _write(self, refs: set[Ref]) -> None:
         started = time.perf_counter()
         sizes = self.engine.save(sorted(refs - self.durable))
@@ -152,6 +161,9 @@ class Keeper:
     def _due(self) -> bool:
         if self.rhythm is not None:
             return self._rounds >= self.rhythm
+        return self._affordable()
+
+    def _affordable(self) -> bool:
         return time.perf_counter() - self._saved_at >= self._cost / BUDGET
 
     def _bests(self) -> set[Ref]:

@@ -15,6 +15,9 @@ from evolute.core.population import Population
 from evolute.core.protocols import Checkpoints, Engine
 from evolute.core.watch import Notify, Progressed, Told
 
+TRIES = 3
+"""How often a turn that is made again may fail."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -82,34 +85,54 @@ def lost(population: Population, decisions: Sequence[Decision], roots: set[Ref],
     return [wave for wave in waves if wave]
 
 
-def remake(population: Population, waves: Sequence[Sequence[Order]], roots: set[Ref], engine: Engine, notify: Notify) -> None:
-    """Run journalled orders again, wave by wave.
+def remake(
+    population: Population,
+    waves: Sequence[Sequence[Order]],
+    roots: set[Ref],
+    engine: Engine,
+    stash: Callable[[set[Ref]], None],
+    notify: Notify,
+) -> None:
+    """Run journalled orders again, wave by wave; `stash` may make what is still needed durable on the way.
 
-    Raises UnrepeatableError if one ends in another state, and RemakeError if one fails; the engine is idle by then.
+    Raises UnrepeatableError if one ends in another state, and RemakeError if one keeps failing; the engine is idle then.
     """
     total = sum(map(len, waves))
-    done = 0
+    done: set[Ref] = set()
     for place, wave in enumerate(waves):
-        engine.submit(wave)
-        reports: list[Report] = []
-        while len(reports) < len(wave):
-            reports += engine.wait()
-            notify(Progressed([wave[0].ref], (done + len(reports)) / total, f"making {total} lost turns again"))
-        done += len(wave)
-        for report in reports:
-            _check_same(population, report)
+        notify(Progressed([wave[0].ref], len(done) / total, f"making {total} lost turns again"))
+        _remake(population, wave, engine)
+        done.update(order.ref for order in wave)
         later = {ref for wave in waves[place + 1 :] for order in wave for ref in order.links}
         engine.keep(roots | later)
+        stash(done & (roots | later))
 
 
-def _check_same(population: Population, report: Report) -> None:
-    if report.failed:
-        raise RemakeError(
-            f"the turn of {report.order.ref}, which went well before, failed when it was made again; nothing was changed.\n"
-            f"{report.error}"
-        )
-    if report.digest != population.find(report.order.ref).report.digest:
-        raise UnrepeatableError(f"the turn of {report.order.ref} was run again and ended in another state")
+def _remake(population: Population, wave: Sequence[Order], engine: Engine) -> None:
+    """One wave; what fails by chance is tried again."""
+    orders = list(wave)
+    for _ in range(TRIES):
+        reports = _finished(engine, orders)
+        for report in reports:
+            before = population.find(report.order.ref).report
+            if not report.failed and report.digest != before.digest:
+                raise UnrepeatableError(f"the turn of {report.order.ref} was run again and ended in another state")
+        orders = [report.order for report in reports if report.failed]
+        if not orders:
+            return
+    failed = next(report for report in reports if report.failed)
+    raise RemakeError(
+        f"the turn of {failed.order.ref}, which went well before, failed when it was made again; nothing was changed.\n"
+        f"{failed.error}"
+    )
+
+
+def _finished(engine: Engine, orders: Sequence[Order]) -> list[Report]:
+    engine.submit(orders)
+    reports: list[Report] = []
+    while len(reports) < len(orders):
+        reports += engine.wait()
+    return reports
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,9 @@ class Worker:
                 return Report(order, error=outcome.error, seconds=seconds)
             metrics = _numbers(outcome.metrics, self.score)
             mark = digest(self.learner.dump(cohort, row))
-        except (Exception, SystemExit):
+        except Interrupted:
+            raise
+        except (Exception, SystemExit, KeyboardInterrupt):
             return Report(order, error=traceback.format_exc(), seconds=seconds)
         self._rows[order.ref] = (cohort, row)
         steps = order.steps if outcome.steps is None else outcome.steps

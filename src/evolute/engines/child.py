@@ -159,10 +159,10 @@ class Nowhere:
 def serve(pipe: Connection) -> None:
     """The child's life: receive the learner, then train cohort after cohort until the pipe closes."""
     threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
-    learner, fixed, score = cloudpickle.loads(pipe.recv_bytes())
-    worker = Worker(learner, Nowhere(), fixed, score, lambda refs, share, note: _say(pipe, refs, share, note))
-    _send(pipe, {"ready": True})
     with contextlib.suppress(EOFError, OSError):
+        learner, fixed, score = cloudpickle.loads(pipe.recv_bytes())
+        worker = Worker(learner, Nowhere(), fixed, score, lambda refs, share, note: _say(pipe, refs, share, note))
+        _send(pipe, {"ready": True})
         while True:
             _send(pipe, _turn(worker, unpack(pipe.recv_bytes())[0]))
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evolute.core.order import Json
-from evolute.program import program
+from evolute.program import typed
 from evolute.report import words
 
 SHORT = 8
@@ -106,7 +106,7 @@ def _incidents(told: dict[str, Json]) -> Iterator[Text]:
     yield Text(f"inherited {told['inherited']:,} times")
     if told["failed"]:
         text = f"{words.count(told['failed'], 'turn')} failed; {words.count(told['rescued'], 'member')} replaced from a donor"
-        yield Text(f"{text} (`{program()} show {told['run']}` has the first traceback)", style="yellow")
+        yield Text(f"{text} (`{typed('show', told['run'])}` has the first traceback)", style="yellow")
 
 
 def _whereabouts(told: dict[str, Json]) -> Text:
@@ -115,7 +115,7 @@ def _whereabouts(told: dict[str, Json]) -> Text:
     more = "" if told["status"] != "finished" else f" -m {told['longer']}"
     return Text(
         f"run:    {told['run']}  ({words.size(disk['total'])}; checkpoints {words.size(disk['checkpoints'])}{bound})\n"
-        f"show:   {program()} show {told['run']}\n"
-        f"go on:  {program()} resume {told['run']}{more}",
+        f"show:   {typed('show', told['run'])}\n"
+        f"go on:  {typed('resume', told['run'])}{more}",
         style="cyan",
     )

@@ -12,7 +12,6 @@ import evolute
 from evolute.core.order import Match
 from evolute.core.population import best
 from evolute.core.protocols import Outcome
-from evolute.store import points
 from evolute.store.journal import Journal
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
@@ -122,24 +121,9 @@ def test_a_limit_makes_no_difference(tmp_path, limit):
     assert canonical(tmp_path / "plain") == canonical(tmp_path / "other")
 
 
-class StopHereError(Exception):
-    """Ends a run as a kill would, but in this process."""
-
-
 @pytest.mark.parametrize("count", [25, 40, 55, 70])
-def test_everything_that_orders_link_to_is_made_again(tmp_path, monkeypatch, count):
+def test_everything_that_orders_link_to_is_made_again(tmp_path, stopped_at, count):
     run(tmp_path / "whole", durable=100)
-    passed = 0
-
-    def hook(name: str) -> None:
-        nonlocal passed
-        passed += 1
-        if passed == count:
-            raise StopHereError(name)
-
-    monkeypatch.setattr(points, "hooks", [hook])
-    with pytest.raises(StopHereError):
-        run(tmp_path / "again", durable=100)
-    monkeypatch.setattr(points, "hooks", [])
+    stopped_at(count, lambda: run(tmp_path / "again", durable=100))
     run(tmp_path / "again", durable=100)
     assert canonical(tmp_path / "again") == canonical(tmp_path / "whole")

@@ -10,7 +10,6 @@ from evolute.core.order import Order, Ref, Report
 from evolute.core.population import Population
 from evolute.core.resume import Decision, RemakeError, rewound
 from evolute.result import Run
-from evolute.store import points
 
 
 def history(rounds: int, size: int = 3) -> list[Decision]:
@@ -52,25 +51,10 @@ def test_with_nothing_durable_it_is_a_fresh_start():
     assert (rewind.decisions, sorted(rewind.void)) == (1, [Ref(0, 0), Ref(1, 0), Ref(2, 0)])
 
 
-class StopHereError(Exception):
-    """Ends a run as a kill would, but in this process."""
-
-
-def stopped_at(monkeypatch, learner, tmp_path, count: int, **settings) -> dict:
-    """A run that is left in the middle of things, at a write point."""
-    passed = 0
-
-    def hook(name: str) -> None:
-        nonlocal passed
-        passed += 1
-        if passed == count:
-            raise StopHereError(name)
-
+def interrupted(stopped_at, learner, tmp_path, count: int, **settings) -> dict:
+    """The settings of a run that was left in the middle of things, at a write point."""
     settings = {"space": {"h": [0, 1]}, "population": 4, "stop": {"turns": 8}, "folder": tmp_path / "run", **settings}
-    monkeypatch.setattr(points, "hooks", [hook])
-    with pytest.raises(StopHereError):
-        evolute.run(learner, display="none", **settings)
-    monkeypatch.setattr(points, "hooks", [])
+    stopped_at(count, lambda: evolute.run(learner, display="none", **settings))
     return settings
 
 
@@ -86,16 +70,16 @@ def restless():
 
 @pytest.mark.parametrize("count", range(30, 130, 7))
 @pytest.mark.parametrize("durable", [1, 3])
-def test_after_a_rewind_every_state_is_the_one_that_was_reported(tmp_path, monkeypatch, count, durable):
+def test_after_a_rewind_every_state_is_the_one_that_was_reported(tmp_path, stopped_at, count, durable):
     learner = restless()
-    settings = stopped_at(monkeypatch, learner, tmp_path, count, durable=durable)
+    settings = interrupted(stopped_at, learner, tmp_path, count, durable=durable)
     run = evolute.run(learner, display="none", **settings)
     assert [member.turns for member in run.population.members] == [8, 8, 8, 8]
     for slot in range(4):
         assert len(run.member(slot).state["past"]) == 8
 
 
-def test_a_learner_that_fails_while_turns_are_made_again_changes_nothing(tmp_path, monkeypatch):
+def test_a_learner_that_fails_while_turns_are_made_again_changes_nothing(tmp_path, stopped_at):
     broken = False
 
     def train(state, hparams, steps, seed):
@@ -103,7 +87,7 @@ def test_a_learner_that_fails_while_turns_are_made_again_changes_nothing(tmp_pat
             raise NameError("a bug made in the meantime")
         return {"turn": 0 if state is None else state["turn"] + 1}, {"score": hparams["h"]}
 
-    settings = stopped_at(monkeypatch, train, tmp_path, 90, durable=3)
+    settings = interrupted(stopped_at, train, tmp_path, 90, durable=3)
     before = Run.open(tmp_path / "run")
     broken = True
     with pytest.raises(RemakeError, match=r"(?s)nothing was changed.*a bug made in the meantime.*evolute resume"):
@@ -115,7 +99,7 @@ def test_a_learner_that_fails_while_turns_are_made_again_changes_nothing(tmp_pat
     assert evolute.run(train, display="none", **settings).status == "finished"
 
 
-def test_a_turn_that_fails_by_chance_while_it_is_made_again_is_tried_again(tmp_path, monkeypatch):
+def test_a_turn_that_fails_by_chance_while_it_is_made_again_is_tried_again(tmp_path, stopped_at):
     calls = 0
 
     def train(state, hparams, steps, seed):
@@ -126,7 +110,7 @@ def test_a_turn_that_fails_by_chance_while_it_is_made_again_is_tried_again(tmp_p
         return {"turn": 0 if state is None else state["turn"] + 1}, {"score": hparams["h"]}
 
     remaking = False
-    settings = stopped_at(monkeypatch, train, tmp_path, 90, durable=3)
+    settings = interrupted(stopped_at, train, tmp_path, 90, durable=3)
     remaking, calls = True, 0
     run = evolute.run(train, display="none", **settings)
     assert run.status == "finished"
@@ -134,7 +118,7 @@ def test_a_turn_that_fails_by_chance_while_it_is_made_again_is_tried_again(tmp_p
     assert not any(turn.failed for member in run.population.members for turn in member.history())
 
 
-def test_running_orders_go_on_in_the_order_in_which_they_were_decided(tmp_path, monkeypatch):
+def test_running_orders_go_on_in_the_order_in_which_they_were_decided(tmp_path, stopped_at, monkeypatch):
     trained = []
 
     def train(state, hparams, steps, seed):
@@ -142,7 +126,7 @@ def test_running_orders_go_on_in_the_order_in_which_they_were_decided(tmp_path, 
         return None, {"score": hparams["h"]}
 
     monkeypatch.setattr("evolute.engines.inline.MOMENT", 0.0)
-    settings = stopped_at(monkeypatch, train, tmp_path, 80, mode="async")
+    settings = interrupted(stopped_at, train, tmp_path, 80, mode="async")
     before = Run.open(tmp_path / "run").population
     trained.clear()
     evolute.run(train, display="none", **settings)

@@ -1,0 +1,31 @@
+"""Fixtures that several folders of tests share."""
+
+from __future__ import annotations
+
+import pytest
+
+from evolute.store import points
+
+
+class StopHereError(Exception):
+    """Ends a run at a write point as a kill would, but in this process."""
+
+
+@pytest.fixture
+def stopped_at(monkeypatch):
+    """Calls something that trains, and leaves it in the middle of things: at the write point of the given number."""
+
+    def stopped(count: int, action) -> None:
+        passed = []
+
+        def hook(name: str) -> None:
+            passed.append(name)
+            if len(passed) == count:
+                raise StopHereError(name)
+
+        monkeypatch.setattr(points, "hooks", [hook])
+        with pytest.raises(StopHereError):
+            action()
+        monkeypatch.setattr(points, "hooks", [])
+
+    return stopped

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evolute import folders
-from evolute.config.declared import arguments
+from evolute.config.declared import built
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config, plain_value
 from evolute.core.durability import Keeper
@@ -48,17 +48,25 @@ class Launch:
 
 def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stands."""
-    parts = assembled(config)  # what they refuse is better known before there is a folder
     folder = choose(config, how)
+    parts = assembled(config, settled(folder))  # what they refuse is better known before there is a folder
     if folder is None:
-        meta = {"created": time.time(), **described(config)}
+        meta = {"created": time.time(), "settled": dict(parts.learner.settled), **described(config)}
         folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta)
     return _proceed(folder, config, parts, how)
 
 
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
     """Train on in a run folder that exists, until its end; a run that has ended is left as it is."""
-    return _proceed(folder, config, assembled(config), how)
+    return _proceed(folder, config, assembled(config, settled(folder)), how)
+
+
+def settled(folder: Path | None) -> dict[str, Any]:
+    """What the learner of an existing run once chose where the config left it open."""
+    if folder is None:
+        return {}
+    with contextlib.closing(Journal.read(folder)) as journal:
+        return dict(journal.meta.get("settled", {}))
 
 
 def choose(config: Config, how: Launch) -> Path | None:
@@ -174,9 +182,12 @@ class Parts:
     strategy: Strategy
 
 
-def assembled(config: Config) -> Parts:
-    """The learner, the plan that fits it, and the strategy for that plan; what one of them refuses is a ConfigError."""
-    learner = _learner(config)
+def assembled(config: Config, settled: Mapping[str, Any]) -> Parts:
+    """The learner, the plan that fits it, and the strategy for that plan; what one of them refuses is a ConfigError.
+
+    `settled` is what an earlier start of the run has settled on.
+    """
+    learner = _learner(config, settled)
     first = tuple({name: config.space[name].clip(row[name]) for name in row} for row in config.values["init.hparams"])
     interval = config.values["interval"]
     architecture = frozenset(learner.architecture) & config.space.keys()
@@ -187,13 +198,16 @@ def assembled(config: Config) -> Parts:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
 
 
-def _learner(config: Config) -> Learner[Any]:
+def _learner(config: Config, settled: Mapping[str, Any]) -> Learner[Any]:
     """The learner, built from those of its settings that its maker asks for."""
     maker = config.learner.maker
     if is_train(maker) or not callable(maker):
         return adapt(maker)
-    wanted = arguments(maker)
-    return adapt(maker(**{name: value for name, value in config.learner.settings.items() if name in wanted}))
+    env = config.env and replace(config.env, name=settled.get("env", config.env.name))
+    try:
+        return adapt(built(maker, {**config.learner.settings, **settled}, env))
+    except (ValueError, ImportError) as error:
+        raise ConfigError(f"{config.learner.name}: {error}") from error
 
 
 def described(config: Config) -> dict[str, Any]:

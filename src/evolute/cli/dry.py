@@ -60,7 +60,7 @@ def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
 
 def _first(config: Config) -> tuple[list[Order], dict[str, int], int | None]:
     """The first orders, the number of members of each shape, and the size of one fresh state, if it is known yet."""
-    parts = assembled(config)
+    parts = assembled(config, {})
     learner, plan, strategy = parts.learner, parts.plan, parts.strategy
     _, orders = strategy.step(
         strategy.init(), Population.of(plan.size), range(plan.size), stream(config.values["seed"], "strategy", 0)

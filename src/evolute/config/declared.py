@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import typing
 from collections.abc import Mapping
@@ -9,6 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evolute.core.solo import Trainer, is_train
+
+ENV, SETTINGS = "env", "settings"
+"""Keyword arguments with a meaning of their own: the environment, and a dataclass that holds all settings."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,44 @@ def declared(maker: Any) -> Declared:
 
 
 def arguments(maker: Any) -> dict[str, Option]:
-    """The keyword-only arguments of a function or class."""
+    """The keyword-only arguments of a function or class; in place of `settings`, a dataclass, stand its fields."""
+    found: dict[str, Option] = {}
+    for name, (hint, default) in _keywords(maker).items():
+        if name == SETTINGS:
+            found |= _fields(hint)
+        elif name != ENV:
+            found[name] = Option(hint, default, default is inspect.Parameter.empty)
+    return found
+
+
+def takes_env(maker: Any) -> bool:
+    """Whether a plug-in is to be given the environment."""
+    return callable(maker) and not is_train(maker) and ENV in _keywords(maker)
+
+
+def built(maker: Any, settings: Mapping[str, Any], env: Any = None) -> Any:
+    """What a maker makes of those settings that it asks for; one that is evolved, and so not among them, has its default."""
+    given: dict[str, Any] = {}
+    for name, (hint, _) in _keywords(maker).items():
+        if name == SETTINGS:
+            given[name] = hint(**{field: settings[field] for field in _fields(hint) if field in settings})
+        elif name == ENV:
+            given[name] = env
+        elif name in settings:
+            given[name] = settings[name]
+    return maker(**given)
+
+
+def _keywords(maker: Any) -> dict[str, tuple[Any, Any]]:
+    """The type and default of each keyword-only argument."""
     hints = typing.get_type_hints(vars(maker).get("__init__", maker) if isinstance(maker, type) else maker, include_extras=True)
     found = [p for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    return {p.name: Option(hints.get(p.name, Any), p.default, p.default is p.empty) for p in found}
+    return {p.name: (hints.get(p.name, Any), p.default) for p in found}
+
+
+def _fields(kind: Any) -> dict[str, Option]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {field.name: Option(hints[field.name], field.default) for field in dataclasses.fields(kind)}
 
 
 def _hparams(train: Any) -> Declared:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evolute.config.declared import declared
+from evolute.config.declared import declared, takes_env
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting
 from evolute.config.section import Section, checked, section
@@ -20,9 +20,11 @@ from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.solo import ARGUMENTS, is_train
 from evolute.core.space import Space
 from evolute.core.stop import Stop
+from evolute.envs.spec import EnvSpec
 
 OUTSIDE = {"engine", "runs", "name", "limit", "durable", "keep", *PLUGINS}
 """Settings that do not make a run another one: where and how it is carried out. Plug-ins are named apart."""
+ENV_FREE = "your own code makes its environment itself"
 LIMITS = ("stop.turns", "stop.steps", "stop.time", "stop.score")
 
 
@@ -35,6 +37,7 @@ class Config:
     strategy: Recipe
     engine: Recipe
     space: Space
+    env: EnvSpec | None
     given: Layer
     defaults: Mapping[str, Any]
 
@@ -57,7 +60,8 @@ class Config:
         plain = {key: plain_value(value) for key, value in self.values.items() if key not in OUTSIDE}
         plugins = {"learner": self.learner, "strategy": self.strategy}
         named = {kind: [plain_value(made.target), plain_value(made.settings)] for kind, made in plugins.items()}
-        return {**plain, **named, "space": {name: str(param) for name, param in self.space.items()}}
+        made_with = {} if self.env is None else plain_value(self.env.options)
+        return {**plain, **named, "env options": made_with, "space": {name: str(param) for name, param in self.space.items()}}
 
 
 def resolved(layer: Layer) -> Config:
@@ -74,12 +78,38 @@ def resolved(layer: Layer) -> Config:
     space = Space(read["learner"].ranges)
     if all(values[key] is None for key in LIMITS):
         raise ConfigError("nothing says when the run is over: set stop.turns, stop.steps (or steps), stop.time or stop.score")
+    env = _env(values, layer, plugins["learner"])
     _check_first(values["init.hparams"], values["population"], space, layer)
     defaults = {key: field.default for key, field in FIELDS.items() if key not in layer}
     for kind, made in plugins.items():
         defaults |= {f"{made.name}.{option}": value for option, value in read[kind].defaults.items()}
     recipes = {kind: _recipe(plugins[kind], read[kind]) for kind in PLUGINS}
-    return Config(values, recipes["learner"], recipes["strategy"], recipes["engine"], space, layer, defaults)
+    return Config(values, recipes["learner"], recipes["strategy"], recipes["engine"], space, env, layer, defaults)
+
+
+def _env(values: Mapping[str, Any], layer: Layer, learner: Recipe) -> EnvSpec | None:
+    """The environment, with what is said of it in the sections of environments."""
+    name, where = values["env"], f"env = {values['env']} ({_source('env', layer)})"
+    if not takes_env(learner.maker):
+        if name is not None:
+            raise ConfigError(f"{where}: the learner {learner.name} takes no environment; {ENV_FREE}")
+        return None
+    if name is None:
+        raise ConfigError(f"the learner {learner.name} needs an environment: set env, as in env=CartPole-v1 or env=pong")
+    options: dict[str, dict[str, Any]] = {}
+    for key, setting in layer.items():
+        head, _, option = key.partition(".")
+        if head in _env_sections(name) and option:
+            options.setdefault(head, {})[option] = setting.value
+    try:
+        return EnvSpec(name, options, **{key.removeprefix("wrap."): values[key] for key in FIELDS if key.startswith("wrap.")})
+    except ValueError as error:
+        raise ConfigError(f"{where}: wrap.{error}") from error
+
+
+def _env_sections(name: str | None) -> set[str]:
+    """Where settings of an environment may stand: by the name of its library, or of the user's own maker."""
+    return {*shipped("envs"), *([name.rpartition(":")[2]] if name and ":" in name else [])}
 
 
 def plain_value(value: Any) -> Json:
@@ -138,7 +168,8 @@ def _spaced(layer: Layer, learner: str) -> Layer:
 def _check_keys(layer: Layer, plugins: Mapping[str, Recipe]) -> None:
     """Every key is a setting, or in the section of a plug-in; of plug-ins that are not in use nothing is asked."""
     options = {made.name: declared(made.maker) for made in plugins.values()}
-    idle = {name for group in PLUGINS.values() for name in shipped(group)} - options.keys()
+    idle = {name for group in (*PLUGINS.values(), "envs") for name in shipped(group)} - options.keys()
+    idle |= _env_sections(layer["env"].value if "env" in layer else None)
     for key, setting in layer.items():
         head = key.partition(".")[0]
         if key in FIELDS or ("." in key and (head in options or head in idle)):

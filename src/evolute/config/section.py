@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting
 from evolute.config.ranges import build, is_broken_range, is_pair, looks_like_range, parse_range
 from evolute.core.names import closest
-from evolute.core.param import Choice, Float, Int, Ordinal, Param
+from evolute.core.param import Choice, Evolves, Float, Int, Ordinal, Param
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ def section(name: str, layer: Layer, known: Declared, *, evolvable: bool) -> Sec
         if param is None:
             read.fixed[option] = checked(key, kind, setting)
         elif evolvable:
+            _check_evolves(key, kind, param, setting)
             read.ranges[option] = param
         else:
             raise ConfigError(f"{key} = {setting.value!r} ({setting.source}): only a learner's settings can be a range")
@@ -49,6 +51,16 @@ def section(name: str, layer: Layer, known: Declared, *, evolvable: bool) -> Sec
     read.defaults.update((k, v) for k, v in known.defaults.items() if k not in read.fixed and k not in read.ranges)
     read.fixed.update(read.defaults)
     return read
+
+
+def _check_evolves(key: str, kind: Any, param: Param, setting: Setting) -> None:
+    """What the setting's annotation says of ranges over it."""
+    where = f"{key} = {setting.value} ({setting.source})"
+    marks = getattr(kind, "__metadata__", ())
+    if Evolves.NEVER in marks:
+        raise ConfigError(f"{where}: cannot be evolved, {Evolves.NEVER.value}; give it one value")
+    if Evolves.LISTED in marks and not isinstance(param, (Choice, Ordinal)):
+        raise ConfigError(f"{where}: {Evolves.LISTED.value}, so list the few that it may have, as in ordinal[8, 16, 32]")
 
 
 def checked(key: str, kind: Any, setting: Setting) -> Any:
@@ -73,9 +85,9 @@ def _range(key: str, kind: Any, setting: Setting) -> Param | None:
         if isinstance(value, Param):
             param: Param = value
         elif looks_like_range(value):
-            param = parse_range(value, bare="int" if kind is int else "float")
+            param = parse_range(value, bare=_number(kind))
         elif is_pair(value) and _accepts(kind, value[0]) and (kind is Any or not _accepts(kind, value)):
-            param = build("int" if kind is int else "float", list(value), str(list(value)))
+            param = build(_number(kind), list(value), str(list(value)))
         elif is_broken_range(value) and not _accepts_text(kind):
             raise ValueError(f"{value!r} looks like a range that lacks a bracket; write it as log[1e-5, 1e-2]")
         else:
@@ -87,6 +99,13 @@ def _range(key: str, kind: Any, setting: Setting) -> Param | None:
         if not _accepts(kind, value):
             raise ConfigError(f"{key} = {setting.value} ({setting.source}): {value!r} is no value for it")
     return param
+
+
+def _number(kind: Any) -> str:
+    """Which kind of range bare bounds are for a setting of this type."""
+    while typing.get_origin(kind) is typing.Annotated:
+        kind = typing.get_args(kind)[0]
+    return "int" if kind is int else "float"
 
 
 def _accepts(kind: Any, value: Any) -> bool:

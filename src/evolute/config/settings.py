@@ -9,22 +9,8 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Gt
 from pydantic import BeforeValidator
 
+from evolute.core.amounts import count, duration
 from evolute.core.durability import Keep
-
-_COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-_TIMES = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def count(value: Any) -> Any:
-    """A whole number, also as `500k` or `25M`."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([kMG])", value) if isinstance(value, str) else None
-    return value if found is None else round(float(found[1]) * _COUNTS[found[2]])
-
-
-def duration(value: Any) -> Any:
-    """Seconds, also as `90s`, `10m`, `2h` or `1d`."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([smhd])", value) if isinstance(value, str) else None
-    return value if found is None else float(found[1]) * _TIMES[found[2]]
 
 
 def keep(value: Any) -> Keep:
@@ -68,6 +54,11 @@ FIELDS: dict[str, Field] = {
     "strategy": Field(Any, "pbt", "what decides who inherits and which hyper-parameters come next"),
     "engine": Field(Any, "inline", "where the members train"),
     "env": Field(str | None, None, "the environment, for learners that need one"),
+    "wrap.time_limit": Field(Count | None, None, "end episodes of the environment after so many steps (a truncation)"),
+    "wrap.action_repeat": Field(Annotated[int, Gt(0)], 1, "take each action so many times; rewards are summed"),
+    "wrap.frame_stack": Field(Annotated[int, Gt(0)], 1, "show the last so many observations together"),
+    "wrap.obs_scale": Field(float, 1.0, "multiply observations by this"),
+    "wrap.reward_scale": Field(float, 1.0, "multiply rewards by this, in scores too (ppo.reward_scale is for learning only)"),
     "population": Field(Annotated[int, Gt(0)], 8, "how many members there are"),
     "interval": Field(Count, 1, "environment steps of each member per turn; 500k and 25M are understood"),
     "stop.turns": Field(Count | None, None, "end after so many turns of each member"),

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,6 +19,13 @@ Rng = np.random.Generator
 FACTORS = (0.8, 1.2)
 SPREAD = 0.1
 """Standard deviation of an additive move, as a share of the range: for ranges that touch zero, which no factor leaves."""
+
+
+class Evolves(Enum):
+    """How a learner's setting may be a range, as a mark in its annotation; without one, any range is fine."""
+
+    NEVER = "it is the same for all members"
+    LISTED = "each value is another program"
 
 
 @runtime_checkable

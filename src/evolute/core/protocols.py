@@ -79,6 +79,10 @@ class Learner(Protocol[C]):
     def architecture(self) -> Collection[str]:
         """The hyper-parameters that weights are bound to, such as a network's widths."""
 
+    @property
+    def settled(self) -> Mapping[str, Json]:
+        """What the learner chose where its settings left it open; a run that goes on is given the same again."""
+
     def shape(self, hparams: Hparams) -> str:
         """Members whose hyper-parameters have the same shape can train in one cohort."""
 
@@ -104,6 +108,11 @@ class Learner(Protocol[C]):
 
     def policy(self, tree: Tree) -> Callable[..., Any]:
         """What the member has learnt, to be called with an observation."""
+
+    def measure(
+        self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress
+    ) -> Sequence[float] | None:
+        """The scores of a member in fresh episodes, as many as suit the learner if that is left open; None if it has none."""
 
 
 class States(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -48,6 +48,7 @@ class Solo:
     together: bool = False
     keeps_own: bool = False
     architecture: tuple[str, ...] = ()
+    settled: Mapping[str, Any] = field(default_factory=dict)
 
     def shape(self, hparams: Hparams) -> str:
         return ""
@@ -82,6 +83,9 @@ class Solo:
 
     def policy(self, tree: Tree) -> Callable[..., Any]:
         raise TypeError("a learner made of one function has no policy: use the state itself, run.best.state")
+
+    def measure(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> None:
+        return None
 
 
 def adapt(made: Any) -> Learner[Any]:

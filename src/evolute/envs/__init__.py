@@ -1,0 +1,1 @@
+"""Environments: adapters for what exists, and a few of our own, one per file."""

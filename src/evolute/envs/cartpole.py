@@ -1,0 +1,54 @@
+"""CartPole-v1 in JAX: the equations of Barto, Sutton and Anderson (1983) as Gymnasium integrates them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from evolute.envs.interface import Step
+
+GRAVITY = 9.8
+CART, POLE = 1.0, 0.1
+HALF_LENGTH = 0.5
+FORCE = 10.0
+TAU = 0.02
+EDGE = 2.4
+TILT = 12 * 2 * np.pi / 360
+
+
+class State(NamedTuple):
+    """Position, velocity, angle and angular velocity; and the steps since the reset."""
+
+    body: jax.Array
+    time: jax.Array
+
+
+class cartpole:  # noqa: N801 - a plug-in is named as users write it
+    """Balance a pole on a cart: +1 a step, until it falls, leaves the track, or 500 steps are over."""
+
+    def __init__(self, *, time_limit: int = 500) -> None:
+        self._time_limit = time_limit
+        high = np.array([2 * EDGE, np.inf, 2 * TILT, np.inf], np.float32)
+        self.observation_space: gymnasium.Space[Any] = gymnasium.spaces.Box(-high, high)
+        self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(2)
+
+    def reset(self, key: jax.Array) -> tuple[State, jax.Array]:
+        body = jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05)
+        return State(body, jnp.int32(0)), body
+
+    def step(self, key: jax.Array, state: State, action: jax.Array) -> Step:
+        _, x_dot, theta, theta_dot = state.body
+        force = jnp.where(action == 1, FORCE, -FORCE)
+        cos, sin = jnp.cos(theta), jnp.sin(theta)
+        pole = POLE * HALF_LENGTH
+        push = (force + pole * theta_dot**2 * sin) / (CART + POLE)
+        theta_acc = (GRAVITY * sin - cos * push) / (HALF_LENGTH * (4.0 / 3.0 - POLE * cos**2 / (CART + POLE)))
+        x_acc = push - pole * theta_acc * cos / (CART + POLE)
+        body = state.body + TAU * jnp.stack([x_dot, x_acc, theta_dot, theta_acc])
+        time = state.time + 1
+        terminated = (jnp.abs(body[0]) > EDGE) | (jnp.abs(body[2]) > TILT)
+        return Step(State(body, time), body, jnp.float32(1.0), terminated, time >= self._time_limit)

@@ -1,0 +1,90 @@
+"""Environments by name: `cartpole`, `gymnax:Breakout-MinAtar`, `CartPole-v1` wherever it is fastest, or anyone's own."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any
+
+from evolute.envs import wrap, wrap_host
+from evolute.envs.flat import is_flat
+from evolute.envs.interface import HostEnv, JaxEnv
+from evolute.envs.known import OURS, SOURCES, ids, installed, unknown
+from evolute.envs.own import own
+from evolute.envs.spaces import supported
+from evolute.envs.spec import EnvSpec
+
+_OUR_VERSION = {"CartPole-v1": "cartpole"}
+
+
+def find(spec: EnvSpec) -> JaxEnv | HostEnv:
+    """The environment that a spec describes, with its wrappers. Observations are vectors or images of numbers."""
+    env = _made(settle(spec.name), spec)
+    return _wrapped_host(env, spec) if isinstance(env, HostEnv) else _wrapped(env, spec)
+
+
+def settle(name: str) -> str:
+    """What a name means here: a bare id becomes that of the fastest library that is installed and has it."""
+    if ":" in name or name in OURS:
+        return name
+    if name in _OUR_VERSION:
+        return _OUR_VERSION[name]
+    for source in ("gymnax", "envpool", "gym"):
+        if installed(source) and name in _meant_alike(source):
+            return f"{source}:{name}"
+    if name.startswith("ALE/"):
+        return f"gym:{name}"
+    raise ValueError(unknown(name))
+
+
+def _meant_alike(source: str) -> tuple[str, ...]:
+    """The ids of a source that mean there what they mean in Gymnasium."""
+    if source == "gymnax":
+        from evolute.envs.gymnax import SAME
+
+        return SAME
+    return ids(source)
+
+
+def _made(name: str, spec: EnvSpec) -> JaxEnv | HostEnv:
+    source, _, rest = name.partition(":")
+    if source not in SOURCES:
+        return _made_own(name, spec)
+    adapter: Any = vars(importlib.import_module(f"evolute.envs.{source}"))[source]
+    if source in ("gym", "envpool"):
+        env = adapter(rest, spec.options, time_limit=spec.time_limit, action_repeat=spec.action_repeat)
+    else:
+        env = adapter(rest, spec.options, time_limit=spec.time_limit)
+    found: JaxEnv | HostEnv = env
+    return found
+
+
+def _made_own(name: str, spec: EnvSpec) -> JaxEnv | HostEnv:
+    try:
+        return own(name, spec.options, time_limit=spec.time_limit, action_repeat=spec.action_repeat)
+    except ValueError as error:
+        near = difflib.get_close_matches(name.partition(":")[0], SOURCES, n=1)
+        if near and "no module" in str(error):
+            raise ValueError(f"{error}; did you mean {near[0]}:{name.partition(':')[2]}?") from error
+        raise
+
+
+def _wrapped(env: JaxEnv, spec: EnvSpec) -> JaxEnv:
+    supported(env.observation_space, env.action_space)
+    if spec.action_repeat > 1:
+        env = wrap.ActionRepeat(env, spec.action_repeat)
+    if not is_flat(env.observation_space):
+        env = wrap.Flat(env)
+    if spec.frame_stack > 1:
+        env = wrap.FrameStack(env, spec.frame_stack)
+    if (spec.obs_scale, spec.reward_scale) != (1.0, 1.0):
+        env = wrap.Scale(env, obs=spec.obs_scale, reward=spec.reward_scale)
+    return env
+
+
+def _wrapped_host(env: HostEnv, spec: EnvSpec) -> HostEnv:
+    if spec.frame_stack > 1:
+        env = wrap_host.frame_stack(env, spec.frame_stack)
+    if (spec.obs_scale, spec.reward_scale) != (1.0, 1.0):
+        env = wrap_host.scale(env, obs=spec.obs_scale, reward=spec.reward_scale)
+    return env

@@ -1,0 +1,79 @@
+"""Observations as one array: the vector or the image [height, width, channel] that a network reads of any supported space."""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from evolute.envs.spaces import Space
+
+
+def flat_space(space: Space) -> spaces.Box:
+    """What observations of a space become: vectors and images stay, choices become one-hot, the rest one vector."""
+    if isinstance(space, spaces.Box) and len(space.shape) in (1, 3):
+        low, high = (flatten(space, bound, np) for bound in (space.low, space.high))
+        return spaces.Box(low, high, dtype=low.dtype.type)
+    low, high = _bounds(space)
+    return spaces.Box(low, high, dtype=np.float32)
+
+
+def is_flat(space: Space) -> bool:
+    """Whether observations of a space are already as a network reads them."""
+    return isinstance(space, spaces.Box) and (
+        len(space.shape) == 1 or (len(space.shape) == 3 and not _channel_first(space.shape))
+    )
+
+
+def flatten(space: Space, obs: Any, array: ModuleType, *, batch: int = 0) -> Any:
+    """One observation, or with `batch` leading axes many, as `flat_space` says. `array` is numpy or jax.numpy."""
+    if isinstance(space, spaces.Box) and len(space.shape) == 3:
+        return array.moveaxis(obs, batch, -1) if _channel_first(space.shape) else obs
+    if isinstance(space, spaces.Box) and len(space.shape) == 1:
+        return obs
+    return _vector(space, obs, array, batch)
+
+
+def _vector(space: Space, obs: Any, array: ModuleType, batch: int) -> Any:
+    """An observation as one vector of float32."""
+    match space:
+        case spaces.Dict():
+            parts = [_vector(part, obs[name], array, batch) for name, part in space.items()]
+            return array.concatenate(parts, axis=-1)
+        case spaces.Tuple():
+            parts = [_vector(part, seen, array, batch) for part, seen in zip(space, obs, strict=True)]
+            return array.concatenate(parts, axis=-1)
+        case spaces.Discrete():
+            return _one_hot(array.asarray(obs) - space.start, int(space.n), array)
+        case spaces.MultiDiscrete():
+            flat = _ravel(obs, array, batch) - space.start.ravel()
+            return array.concatenate([_one_hot(flat[..., i], int(n), array) for i, n in enumerate(space.nvec.ravel())], axis=-1)
+    return _ravel(obs, array, batch).astype(np.float32)
+
+
+def _ravel(obs: Any, array: ModuleType, batch: int) -> Any:
+    obs = array.asarray(obs)
+    return obs.reshape((*obs.shape[:batch], math.prod(obs.shape[batch:])))
+
+
+def _one_hot(choice: Any, count: int, array: ModuleType) -> Any:
+    return (choice[..., None] == array.arange(count)).astype(np.float32)
+
+
+def _bounds(space: Space) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    match space:
+        case spaces.Dict() | spaces.Tuple():
+            lows, highs = zip(*map(_bounds, space.values() if isinstance(space, spaces.Dict) else space), strict=True)
+            return np.concatenate(lows), np.concatenate(highs)
+        case spaces.Box():
+            return space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)
+    size = spaces.flatdim(space)
+    return np.zeros(size, np.float32), np.ones(size, np.float32)
+
+
+def _channel_first(shape: tuple[int, ...]) -> bool:
+    """Whether an image is [channel, height, width]: there are fewer channels than rows or columns."""
+    return shape[0] < min(shape[1], shape[2])

@@ -1,0 +1,71 @@
+"""Environments that are made by calling something: ours, and a user's own `package.module:make`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from evolute.core.names import resolve
+from evolute.envs.interface import HostEnv, JaxEnv
+from evolute.envs.joined import JoinedEnv
+from evolute.envs.serial import SerialEnv
+from evolute.envs.wrap import TimeLimit
+
+
+def own(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> JaxEnv | HostEnv:
+    """What a maker gives when it is called with the options, as an environment of ours.
+
+    It may return a gymnasium.Env, or if it takes `num_envs` a VectorEnv of so many copies, or an object with the functions
+    of a JaxEnv or of a HostEnv. A maker that takes `time_limit` is given it. Actions of a JaxEnv are not repeated here.
+    """
+    maker = resolve("envs", name)
+    if not callable(maker):
+        raise ValueError(f"environment {name!r} is a {type(maker).__name__}: name a function or class that makes one")
+    takes = inspect.signature(maker).parameters
+    if time_limit is not None and "time_limit" in takes:
+        options, time_limit = {**options, "time_limit": time_limit}, None
+    if "num_envs" in takes:
+        _check_together(name, time_limit, action_repeat)
+        return JoinedEnv(lambda count: _call(name, maker, {**options, "num_envs": count}))
+    env = _call(name, maker, options)
+    if isinstance(env, gymnasium.Env):
+        env.close()
+        return SerialEnv(lambda: _limited(maker(**options), time_limit), action_repeat=action_repeat)
+    return _checked(name, env, time_limit, action_repeat)
+
+
+def _call(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    try:
+        inspect.signature(maker).bind(**options)
+    except TypeError as error:
+        takes = ", ".join(inspect.signature(maker).parameters) or "none"
+        raise ValueError(f"environment {name!r} with the options {dict(options)}: {error}; it takes {takes}") from error
+    return maker(**options)
+
+
+def _limited(env: gymnasium.Env[Any, Any], time_limit: int | None) -> gymnasium.Env[Any, Any]:
+    return env if time_limit is None else gymnasium.wrappers.TimeLimit(env, time_limit)
+
+
+def _checked(name: str, env: Any, time_limit: int | None, action_repeat: int) -> JaxEnv | HostEnv:
+    """An object that should be an environment of ours already."""
+    if isinstance(env, HostEnv):
+        _check_together(name, time_limit, action_repeat)
+        return env
+    if isinstance(env, gymnasium.vector.VectorEnv) or not isinstance(env, JaxEnv):
+        raise ValueError(
+            f"environment {name!r} made a {type(env).__name__}: it must be a gymnasium.Env, a JaxEnv (observation_space, "
+            "action_space, reset(key), step(key, state, action)), or with a parameter num_envs a gymnasium VectorEnv"
+        )
+    return env if time_limit is None else TimeLimit(env, time_limit)
+
+
+def _check_together(name: str, time_limit: int | None, action_repeat: int) -> None:
+    if time_limit is not None or action_repeat > 1:
+        raise ValueError(
+            f"time_limit={time_limit}, action_repeat={action_repeat} with {name!r}: copies that are stepped together cannot "
+            "be limited or repeated one by one; let your environment do that, or make a single gymnasium.Env"
+        )

@@ -1,0 +1,34 @@
+"""An environment as a config describes it; this imports no library of environments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """An environment by its name, what it is made with, and the wrappers around it, from the inside out.
+
+    `time_limit` counts the env's own steps; each action is taken in `action_repeat` of them.
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    time_limit: int | None = None
+    frame_stack: int = 1
+    action_repeat: int = 1
+    obs_scale: float = 1.0
+    reward_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        for setting in ("time_limit", "frame_stack", "action_repeat"):
+            value = getattr(self, setting)
+            if value is not None and value < 1:
+                raise ValueError(f"{setting}={value}: must be 1 or more")
+        for setting in ("obs_scale", "reward_scale"):
+            value = getattr(self, setting)
+            if value == 0 or not math.isfinite(value):
+                raise ValueError(f"{setting}={value}: must be a finite number other than 0, or nothing is left to learn from")

@@ -1,0 +1,33 @@
+"""PPO for whole populations, in one compiled program."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+from evolute.core.protocols import Learner
+from evolute.envs.spec import EnvSpec
+from evolute.learners.ppo.settings import Settings
+
+
+def ppo(*, env: EnvSpec, settings: Settings) -> Learner[Any]:
+    """Proximal policy optimisation (Schulman et al. 2017), one compiled program for all members."""
+    from evolute.envs.find import find, settle
+    from evolute.envs.interface import HostEnv
+    from evolute.learners.ppo import members
+    from evolute.learners.ppo.host import Host
+    from evolute.learners.ppo.inside import Inside
+    from evolute.learners.ppo.learner import PPO
+    from evolute.learners.ppo.programs import Programs
+
+    devices = settings.devices or max(2, os.cpu_count() or 2)
+    members.start(devices)
+    name = settle(env.name)
+    section = name.partition(":")[0]
+    options = env.options.get(section) or env.options.get(name.rpartition(":")[2]) or {}
+    found = find(replace(env, name=name, options=options))
+    programs, on_host = Programs(devices), isinstance(found, HostEnv)
+    world = Host(found, programs) if isinstance(found, HostEnv) else Inside(found, programs)
+    settled = {"env": name, "devices": devices}
+    return PPO(world, found.observation_space, found.action_space, settings, settled, masked=on_host)

@@ -1,0 +1,150 @@
+"""What a policy's outputs mean: distributions over discrete, multi-discrete and continuous actions.
+
+An action travels through the program as a row of numbers [batch, action]: class indices, or the Gaussian's sample before
+it is squashed or clipped. `to_env` makes of it what the environment takes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from evolute.learners.ppo.networks import Weights
+
+LOG_STD = (-20.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Categories:
+    """One choice, or several independent ones: `sizes` are the numbers of classes, `starts` the env's name for the first."""
+
+    sizes: tuple[int, ...]
+    starts: tuple[int, ...]
+    single: bool
+
+    @property
+    def outputs(self) -> int:
+        return sum(self.sizes)
+
+    @property
+    def spread(self) -> int:
+        return 0
+
+    @property
+    def width(self) -> int:
+        return len(self.sizes)
+
+    def noise(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        """Randomness for actions [*shape, output], drawn for a whole rollout at once."""
+        return jax.random.gumbel(key, (*shape, self.outputs))
+
+    def sample(self, weights: Weights, outputs: jax.Array, noise: jax.Array) -> jax.Array:
+        chosen = [jnp.argmax(part, axis=-1) for part in self._split(outputs + noise)]
+        return jnp.stack(chosen, axis=-1).astype(jnp.float32)
+
+    def mode(self, weights: Weights, outputs: jax.Array) -> jax.Array:
+        return self.sample(weights, outputs, jnp.zeros_like(outputs))
+
+    def log_prob_and_entropy(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+        log_prob, entropy = jnp.zeros(outputs.shape[:-1]), jnp.zeros(outputs.shape[:-1])
+        for place, logits in enumerate(self._split(outputs)):
+            logs = jax.nn.log_softmax(logits)
+            picked = jnp.arange(logits.shape[-1]) == action[..., place, None]
+            log_prob += jnp.sum(jnp.where(picked, logs, 0.0), axis=-1)
+            entropy -= jnp.sum(jnp.exp(logs) * logs, axis=-1)
+        return log_prob, entropy
+
+    def to_env(self, action: Any) -> Any:
+        """What the environment takes, from numpy's or JAX's rows."""
+        whole = action.astype(np.int32) + np.array(self.starts, np.int32)
+        return whole[..., 0] if self.single else whole
+
+    def _split(self, outputs: jax.Array) -> list[jax.Array]:
+        ends = np.cumsum(self.sizes)[:-1].tolist()
+        return jnp.split(outputs, ends, axis=-1) if ends else [outputs]
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Continuous actions; `std` says whether the spread depends on the state, `squash` whether tanh bounds the sample."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    shape: tuple[int, ...]
+    std: Literal["constant", "state"] = "constant"
+    squash: bool = False
+
+    @property
+    def outputs(self) -> int:
+        return self.width * (2 if self.std == "state" else 1)
+
+    @property
+    def spread(self) -> int:
+        return 0 if self.std == "state" else self.width
+
+    @property
+    def width(self) -> int:
+        return math.prod(self.shape)
+
+    def noise(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return jax.random.normal(key, (*shape, self.width))
+
+    def sample(self, weights: Weights, outputs: jax.Array, noise: jax.Array) -> jax.Array:
+        mean, log_std = self._moments(weights, outputs)
+        return mean + jnp.exp(log_std) * noise
+
+    def mode(self, weights: Weights, outputs: jax.Array) -> jax.Array:
+        return self._moments(weights, outputs)[0]
+
+    def log_prob_and_entropy(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The entropy of a squashed action has no closed form: it is estimated with tanh's slope at the mean."""
+        mean, log_std = self._moments(weights, outputs)
+        normal = -0.5 * jnp.square((action - mean) * jnp.exp(-log_std)) - log_std - 0.5 * math.log(2 * math.pi)
+        entropy = jnp.broadcast_to(log_std, mean.shape) + 0.5 * math.log(2 * math.pi * math.e)
+        if self.squash:
+            normal, entropy = normal - _log_slope(action), entropy + _log_slope(mean)
+        return jnp.sum(normal, axis=-1), jnp.sum(entropy, axis=-1)
+
+    def to_env(self, action: Any) -> Any:
+        low, high = np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
+        if self.squash:
+            tanh = jnp.tanh if isinstance(action, jax.Array) else np.tanh
+            bounded = low + (tanh(action) + 1) * 0.5 * (high - low)
+        else:
+            bounded = action.clip(low, high)
+        return bounded.reshape((*bounded.shape[:-1], *self.shape))
+
+    def _moments(self, weights: Weights, outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
+        if self.std == "constant":
+            return outputs, jnp.clip(weights["log_std"], *LOG_STD)
+        mean, log_std = jnp.split(outputs, 2, axis=-1)
+        return mean, jnp.clip(log_std, *LOG_STD)
+
+
+Actions = Categories | Gaussian
+
+
+def _log_slope(x: jax.Array) -> jax.Array:
+    """log(1 - tanh(x)^2), without loss far from zero."""
+    return 2 * (math.log(2) - x - jax.nn.softplus(-2 * x))
+
+
+def actions_of(space: gymnasium.Space[Any], *, std: Literal["constant", "state"], squash: bool) -> Actions:
+    """How to act in a space."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return Categories((int(space.n),), (int(space.start),), single=True)
+    if isinstance(space, gymnasium.spaces.MultiDiscrete):
+        sizes, starts = space.nvec.ravel().tolist(), space.start.ravel().tolist()
+        return Categories(tuple(sizes), tuple(starts), single=False)
+    if not isinstance(space, gymnasium.spaces.Box):
+        raise ValueError(f"actions of {space} are not supported: use a Discrete, MultiDiscrete or Box space")
+    low, high = space.low.ravel(), space.high.ravel()
+    if squash and not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise ValueError(f"ppo.squash needs bounded actions, and the env's are {space}")
+    return Gaussian(tuple(low.tolist()), tuple(high.tolist()), space.shape, std, squash)

@@ -1,0 +1,363 @@
+"""Turns and evaluations in environments on the host: all members' are stepped together, with one inference for each step
+and one update for each rollout.
+
+Environments start each turn afresh, from seeds that follow from the order's, since their inner state cannot be saved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from evolute.core.protocols import Progress
+from evolute.core.rng import derive
+from evolute.envs.interface import HostEnv, Vector
+from evolute.learners.ppo import members, networks
+from evolute.learners.ppo.evaluate import LIMIT, Played, Player
+from evolute.learners.ppo.model import Learnt, Model, Rollout
+from evolute.learners.ppo.programs import Programs
+from evolute.learners.ppo.rollout import Tally, normalised, view
+from evolute.learners.ppo.settings import Traced
+from evolute.learners.ppo.state import Assignment, State, Trained, key_data, stacked, unstacked
+from evolute.learners.ppo.update import LOSSES, improve
+
+COPIES = 8
+"""Environments of each member in an evaluation; they play as many episodes one after another as are asked for."""
+Array = np.ndarray[Any, Any]
+
+
+class Acted(NamedTuple):
+    """What a member did in one step, [env, …]: the action and the policy's outputs side by side, and its memory."""
+
+    done: Any
+    memory: Any
+
+
+class Sight(NamedTuple):
+    """What a member sees in one step, [env, …]; `first` is 1 where an episode begins."""
+
+    learnt: Learnt
+    normalize_obs: Any
+    key: Any
+    obs: Any
+    first: Any
+
+
+class Growing(NamedTuple):
+    """A member during a turn: what it has learnt, its running discounted returns [env], and sums of losses."""
+
+    learnt: Learnt
+    discounted: Any
+    losses: Any
+    sound: Any
+
+
+class Lived(NamedTuple):
+    """What a member lived through in one rollout, [time, env, …], with one observation more; memory is that before it."""
+
+    key: Any
+    hparams: Traced
+    updates: Any
+    obs: Any
+    done: Any
+    reward: Any
+    terminated: Any
+    ends: Any
+    first: Any
+    valid: Any
+    memory: Any
+
+
+def act(model: Model, greedy: bool, acted: Acted, sight: Sight, number: jax.Array) -> Acted:
+    """One member's actions; `number` counts the steps of the turn."""
+    weights = networks.unpacked(model.network, sight.learnt.optimiser.weights)
+    memory = acted.memory * (1 - sight.first)[:, None]
+    obs = view(model, sight.learnt.obs, sight.normalize_obs)(sight.obs)
+    outputs, memory = networks.policy(model.network, weights, obs, memory)
+    if greedy:
+        action = model.actions.mode(weights, outputs)
+    else:
+        key = jax.random.fold_in(jax.random.wrap_key_data(sight.key), number)
+        action = model.actions.sample(weights, outputs, model.actions.noise(key, outputs.shape[:1]))
+    return Acted(jnp.concatenate([action, outputs], axis=-1), memory)
+
+
+def grow(model: Model, growing: Growing, lived: Lived, number: jax.Array) -> Growing:
+    """One member's update after its rollout of this number; one whose turn is over stays as it is."""
+    grown: Growing = jax.lax.cond(number < lived.updates, lambda: _grown(model, growing, lived, number), lambda: growing)
+    return grown
+
+
+def _grown(model: Model, growing: Growing, lived: Lived, number: jax.Array) -> Growing:
+    weights = networks.unpacked(model.network, growing.learnt.optimiser.weights)
+    value = _values(model, growing.learnt, weights, lived)
+    width = model.actions.width
+    rollout = Rollout(
+        lived.obs[:-1],
+        lived.done[..., :width],
+        lived.done[..., width:],
+        value[:-1],
+        lived.reward,
+        jnp.zeros_like(lived.reward),
+        1 - lived.terminated,
+        lived.ends,
+        lived.first[:-1],
+        lived.valid,
+    )
+    learnt, rollout, discounted = normalised(model, growing.learnt, rollout, growing.discounted, lived.hparams)
+    key = jax.random.fold_in(jax.random.wrap_key_data(lived.key), -1 - number)
+    learnt, losses = improve(model, learnt, rollout, value[-1], lived.memory, lived.hparams, key)
+    return Growing(learnt, discounted, growing.losses + losses, growing.sound * jnp.isfinite(jnp.sum(value)))
+
+
+def _values(model: Model, learnt: Learnt, weights: networks.Weights, lived: Lived) -> jax.Array:
+    """The values of all observations, [time + 1, env]."""
+    flat = lived.obs.reshape((-1, *lived.obs.shape[2:]))
+    seen = view(model, learnt.obs, lived.hparams.normalize_obs)(flat)
+    if model.network.memory:
+        seen = seen.reshape((*lived.obs.shape[:2], *seen.shape[1:]))
+        return networks.along(model.network, weights, seen, lived.first, lived.memory)[1]
+    memory = jnp.zeros((flat.shape[0], model.network.units))
+    return networks.value(model.network, weights, seen, memory).reshape(lived.obs.shape[:2])
+
+
+@dataclass
+class Episodes:
+    """The running and the ended episodes of all members, and who can no longer be trained, on the host."""
+
+    members: int
+    envs: int
+    ended: list[list[tuple[int, float, float]]] = field(init=False)
+    """Of each member: which env, its return and its length."""
+    errors: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.returns = np.zeros((self.members, self.envs))
+        self.lengths = np.zeros((self.members, self.envs))
+        self.ended = [[] for _ in range(self.members)]
+
+    def stepped(self, vector: Vector, actions: Any, valid: Array) -> tuple[Array, Array, Array, Array]:
+        """Step all envs and count: observations [member * env, …]; rewards, ends and terminations [member, env].
+
+        Where a step is not `valid`, the env was reset instead.
+        """
+        obs, reward, terminated, truncated = vector.step(actions)
+        reward = np.array(reward, np.float32).reshape(valid.shape)
+        obs = self._checked(vector, obs, reward)
+        reward *= valid
+        over = terminated.reshape(valid.shape) * valid
+        ends = np.maximum(over, truncated.reshape(valid.shape) * valid)
+        self._count(reward, ends > 0, valid)
+        return obs, reward, ends, over
+
+    def _count(self, reward: Array, ends: Array, valid: Array) -> None:
+        self.returns += reward
+        self.lengths += valid
+        if ends.any():
+            for member, env in np.argwhere(ends):
+                self.ended[member].append((int(env), self.returns[member, env], self.lengths[member, env]))
+            self.returns[ends] = 0
+            self.lengths[ends] = 0
+
+    def _checked(self, vector: Vector, obs: Array, reward: Array) -> Array:
+        """Find members whose env raised or gave what is not a number: their turn has failed, and what they see is zeroed."""
+        whole = obs.dtype.kind != "f"
+        if np.isfinite(reward).all() and (whole or np.isfinite(obs).all()):
+            return obs
+        for row, error in vector.failures.items():
+            self.errors.setdefault(row // self.envs, "".join(traceback.format_exception(error)))
+        obs = np.array(obs)
+        grid = obs.reshape((*reward.shape, *obs.shape[1:]))
+        for member in range(self.members):
+            if not (np.isfinite(reward[member]).all() and (whole or np.isfinite(grid[member]).all())):
+                self.errors.setdefault(member, "the environment gave a reward or an observation that is not a finite number")
+                reward[member], grid[member] = 0, 0
+        return obs
+
+    def tally(self, member: int, ring: int, losses: Array, updates: int, sound: Any) -> Tally:
+        last = np.array(self.ended[member][-ring:], np.float32).reshape(-1, 3)
+        return Tally(last[:, 1], last[:, 2], np.int32(len(self.ended[member])), losses, np.int32(updates), sound)
+
+    def first(self, member: int, each: Sequence[int]) -> Played:
+        """The first episodes of each env, as many as `each` says; one that never ended counts as it stands."""
+        found = []
+        for env, number in enumerate(each):
+            ended = [(returned, length) for place, returned, length in self.ended[member] if place == env]
+            running = (self.returns[member, env], self.lengths[member, env])
+            found += [*ended, *[running] * number][:number]
+        return Played(*np.array(found, np.float32).T)
+
+    def enough(self, each: Sequence[int]) -> bool:
+        """Whether every env of every member has ended so many episodes."""
+        counts = np.array([np.bincount([one[0] for one in ended], minlength=self.envs) for ended in self.ended])
+        return bool((counts >= each).all())
+
+
+@dataclass(frozen=True)
+class Host:
+    """Trains and plays in environments that are stepped on the host."""
+
+    env: HostEnv
+    programs: Programs
+    enough: int = 20
+
+    def turn(
+        self, model: Model, states: Sequence[State], tasks: Sequence[Assignment], ring: int, progress: Progress
+    ) -> list[Trained]:
+        """One turn of each member under its assignment."""
+        turn = _Turn(self, model, states, tasks, progress)
+        with contextlib.closing(self.env.vector(_seeds([task.seed for task in tasks], model.envs))) as vector:
+            return turn.run(vector, ring)
+
+    def play(
+        self, model: Model, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
+    ) -> list[Played]:
+        """Episodes of each member, on luck that is common to all."""
+        copies = min(episodes, COPIES)
+        with contextlib.closing(self.env.vector(_seeds([seed] * len(players), copies))) as vector:
+            return self._play(vector, model, players, episodes, copies, greedy, seed, progress)
+
+    def _play(
+        self,
+        vector: Vector,
+        model: Model,
+        players: Sequence[Player],
+        episodes: int,
+        copies: int,
+        greedy: bool,
+        seed: int,
+        progress: Progress,
+    ) -> list[Played]:
+        each = [len(range(copy, episodes, copies)) for copy in range(copies)]
+        capacity, shape = members.capacity(len(players)), (len(players), copies)
+        actor = Actor(self.programs, model, greedy, len(players), copies, progress)
+        learnt, normalize = members.spread(stacked(players, capacity))
+        key = members.spread(np.tile(key_data(seed), (capacity, 1)))
+        episodes_of = Episodes(*shape)
+        obs, first, valid = vector.reset(), np.ones(shape, np.float32), np.ones(shape, np.float32)
+        for number in range(LIMIT * max(each)):
+            done = actor(learnt, normalize, key, obs.reshape((*shape, *obs.shape[1:])), first, number)
+            obs, _, ends, _ = episodes_of.stepped(vector, _to_env(model, done), valid)
+            first, valid = 1 - valid, 1 - ends
+            if episodes_of.errors:
+                raise RuntimeError(next(iter(episodes_of.errors.values())))
+            if ends.any() and episodes_of.enough(each):
+                break
+        return [episodes_of.first(member, each) for member in range(len(players))]
+
+
+@dataclass
+class Actor:
+    """Chooses actions of all members, one call for each step; their memories stay on the devices."""
+
+    programs: Programs
+    model: Model
+    greedy: bool
+    rows: int
+    envs: int
+    progress: Progress
+    acted: Any = None
+
+    def __call__(self, learnt: Any, normalize: Any, key: Any, obs: Array, first: Array, number: int) -> Array:
+        """Actions and outputs side by side, [member, env, …]."""
+        capacity = members.capacity(self.rows)
+        width = self.model.actions.width + self.model.actions.outputs
+        if self.acted is None:
+            blank = np.zeros((capacity, self.envs, width), np.float32)
+            memory = np.zeros((capacity, self.envs, self.model.network.units), np.float32)
+            self.acted = members.spread(Acted(blank, memory))
+        sight = Sight(learnt, normalize, key, _padded(obs, capacity), _padded(first, capacity))
+        function = partial(act, self.model, self.greedy)
+        name = ("act", self.model, self.greedy)
+        self.acted = self.programs.call(name, function, self.rows, self.acted, sight, np.int32(number), self.progress)
+        return np.asarray(self.acted.done)[: self.rows]
+
+
+class _Turn:
+    """One turn of a cohort: rollouts and updates, in turn."""
+
+    def __init__(
+        self, host: Host, model: Model, states: Sequence[State], tasks: Sequence[Assignment], progress: Progress
+    ) -> None:
+        self.host, self.model, self.tasks, self.progress = host, model, tasks, progress
+        self.rows, self.capacity = len(states), members.capacity(len(states))
+        zeros = np.zeros(model.envs, np.float32)
+        losses = np.zeros(len(LOSSES), np.float32)
+        growing = [Growing(state.learnt, zeros, losses, np.float32(1)) for state in states]
+        self.growing = members.spread(stacked(growing, self.capacity))
+        self.hparams = stacked([task.hparams for task in tasks], self.capacity)
+        self.keys = stacked([key_data(task.seed) for task in tasks], self.capacity)
+        self.updates = stacked([np.int32(task.updates) for task in tasks], self.capacity)
+        self.normalize, self.key = members.spread((self.hparams.normalize_obs, self.keys))
+        self.episodes = Episodes(self.rows, model.envs)
+        self.actor = Actor(host.programs, model, False, self.rows, model.envs, progress)
+
+    def run(self, vector: Vector, ring: int) -> list[Trained]:
+        obs = vector.reset()
+        first, valid = np.ones((self.rows, self.model.envs), np.float32), np.ones((self.rows, self.model.envs), np.float32)
+        total = max(task.updates for task in self.tasks)
+        for number in range(total):
+            lived, obs, first, valid = self._live(vector, obs, first, valid, number)
+            function = partial(grow, self.model)
+            name = ("grow", self.model)
+            call = self.host.programs.call
+            self.growing = call(name, function, self.rows, self.growing, lived, np.int32(number), self.progress)
+            self.progress((number + 1) / total, "")
+        made = unstacked(self.growing, self.rows)
+        return [self._trained(member, new, ring) for member, new in enumerate(made)]
+
+    def _trained(self, member: int, new: Growing, ring: int) -> Trained:
+        tally = self.episodes.tally(member, ring, new.losses, self.tasks[member].updates, new.sound)
+        return Trained(new.learnt, None, tally, self.episodes.errors.get(member))
+
+    def _live(self, vector: Vector, obs: Array, first: Array, valid: Array, number: int) -> tuple[Lived, Array, Array, Array]:
+        """One rollout of all members; returns it with the observations, and what is first and valid, after it."""
+        model, shape = self.model, (self.rows, self.model.envs)
+        width = model.actions.width + model.actions.outputs
+        grid = (self.capacity, model.unroll, model.envs)
+        seen = np.zeros((self.capacity, model.unroll + 1, model.envs, *obs.shape[1:]), obs.dtype)
+        done = np.zeros((*grid, width), np.float32)
+        reward, terminated, ends, counted = (np.zeros(grid, np.float32) for _ in range(4))
+        firsts = np.zeros((self.capacity, model.unroll + 1, model.envs), np.float32)
+        memory = self._memory()
+        for time in range(model.unroll):
+            now = obs.reshape((*shape, *obs.shape[1:]))
+            seen[: self.rows, time], firsts[: self.rows, time] = now, first
+            step = self.actor(self.growing.learnt, self.normalize, self.key, now, first, number * model.unroll + time)
+            obs, gained, ended, over = self.episodes.stepped(vector, _to_env(model, step), valid)
+            done[: self.rows, time], reward[: self.rows, time] = step, gained
+            terminated[: self.rows, time], ends[: self.rows, time] = over, ended
+            counted[: self.rows, time] = valid
+            first, valid = 1 - valid, 1 - ended
+        seen[: self.rows, model.unroll] = obs.reshape((*shape, *obs.shape[1:]))
+        firsts[: self.rows, model.unroll] = first
+        lived = Lived(self.keys, self.hparams, self.updates, seen, done, reward, terminated, ends, firsts, counted, memory)
+        return lived, obs, first, valid
+
+    def _memory(self) -> Array:
+        if self.actor.acted is None:
+            return np.zeros((self.capacity, self.model.envs, self.model.network.units), np.float32)
+        return np.array(self.actor.acted.memory)
+
+
+def _seeds(seeds: Sequence[int], envs: int) -> list[list[int]]:
+    return [[derive(seed, "env", env) for env in range(envs)] for seed in seeds]
+
+
+def _to_env(model: Model, done: Array) -> Any:
+    """The actions of all members in one row, as environments take them."""
+    action = model.actions.to_env(done[..., : model.actions.width])
+    return action.reshape((-1, *action.shape[2:]))
+
+
+def _padded(rows: Array, capacity: int) -> Array:
+    missing = capacity - len(rows)
+    return rows if missing == 0 else np.concatenate([rows, np.zeros((missing, *rows.shape[1:]), rows.dtype)])

@@ -1,0 +1,184 @@
+"""PPO for whole populations: a Learner whose cohorts train in one compiled program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import gymnasium
+import numpy as np
+
+from evolute.core.order import Hparams, Json, Order, Ref
+from evolute.core.protocols import Outcome, Progress
+from evolute.core.rng import derive, stream
+from evolute.core.tree import Tree
+from evolute.learners.ppo import networks
+from evolute.learners.ppo.evaluate import Played, Player
+from evolute.learners.ppo.model import Model, fresh, model_of
+from evolute.learners.ppo.settings import ARCHITECTURE, SHAPES, Settings, Traced
+from evolute.learners.ppo.state import Assignment, State, Trained, from_tree, to_tree
+from evolute.learners.ppo.update import LOSSES
+from evolute.policy import Policy
+
+Cohort = list[State]
+COMMON = 0
+"""All members of all runs are measured on the luck that follows from this and their turn."""
+
+
+class World(Protocol):
+    """Where members live: JAX environments inside the program, or environments on the host."""
+
+    @property
+    def enough(self) -> int:
+        """How many episodes measure a member well in reasonable time."""
+
+    def turn(
+        self, model: Model, states: Sequence[State], tasks: Sequence[Assignment], ring: int, progress: Progress
+    ) -> list[Trained]: ...
+
+    def play(
+        self, model: Model, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
+    ) -> list[Played]: ...
+
+
+@dataclass(frozen=True)
+class PPO:
+    """Trains members together whose settings have one shape. `settled` is what was chosen where the config left it open."""
+
+    world: World
+    observation_space: gymnasium.Space[Any]
+    action_space: gymnasium.Space[Any]
+    settings: Settings
+    settled: Mapping[str, Json]
+    masked: bool = False
+    together: bool = True
+    repeatable: bool = True
+    keeps_own: bool = False
+    architecture: tuple[str, ...] = ARCHITECTURE
+
+    def shape(self, hparams: Hparams) -> str:
+        full = self._full(hparams)
+        return str([full[name] for name in SHAPES])
+
+    def found(self, orders: Sequence[Order]) -> Cohort:
+        return [self._found(order) for order in orders]
+
+    def train(
+        self, cohort: Cohort, orders: Sequence[Order], *, recall: Callable[[Ref], Cohort], progress: Progress
+    ) -> tuple[Cohort, list[Outcome]]:
+        settings = [self._full(order.hparams) for order in orders]
+        model = self._model(settings[0])
+        tasks = [
+            Assignment(_traced(values), math.ceil(order.steps / model.batch), order.seed)
+            for order, values in zip(orders, settings, strict=True)
+        ]
+        trained = self.world.turn(model, cohort, tasks, self.settings.episodes, progress)
+        states = [
+            State(new.learnt, new.worlds, self._about(model, values)) for new, values in zip(trained, settings, strict=True)
+        ]
+        scores = (
+            self._measured(model, states, orders, progress) if self.settings.fitness == "evaluation" else [None] * len(orders)
+        )
+        outcomes = [
+            _outcome(new, score, task.updates * model.batch) for new, score, task in zip(trained, scores, tasks, strict=True)
+        ]
+        return states, outcomes
+
+    def pick(self, cohort: Cohort, rows: Sequence[int]) -> Cohort:
+        return [cohort[row] for row in rows]
+
+    def join(self, cohorts: Sequence[Cohort]) -> Cohort:
+        return [state for cohort in cohorts for state in cohort]
+
+    def dump(self, cohort: Cohort, row: int) -> Tree:
+        return to_tree(cohort[row])
+
+    def load(self, trees: Sequence[Tree]) -> Cohort:
+        return [from_tree(tree) for tree in trees]
+
+    def policy(self, tree: Tree) -> Policy:
+        """What the member has learnt, in numpy alone."""
+        state = from_tree(tree)
+        network = networks.Network(**_tuples(state.about["network"]))
+        arrays = networks.unpacked(network, state.learnt.optimiser.weights)
+        return Policy(arrays, state.about, state.learnt.obs.mean, state.learnt.obs.variance)
+
+    def measure(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
+        """The returns of fresh episodes."""
+        state, number = from_tree(tree), episodes or self.world.enough
+        model, player = self._model(self._full(hparams)), _player(state)
+        played = self.world.play(model, [player], number, greedy=self.settings.greedy, seed=seed, progress=progress)
+        return [float(value) for value in played[0].returns]
+
+    def _full(self, hparams: Hparams) -> dict[str, Any]:
+        return {**asdict(self.settings), **hparams}
+
+    def _model(self, hparams: Hparams) -> Model:
+        return model_of(self.observation_space, self.action_space, hparams, masked=self.masked)
+
+    def _found(self, order: Order) -> State:
+        full = self._full(order.hparams)
+        model = self._model(full)
+        return State(fresh(model, stream(order.seed, "weights")), None, self._about(model, full))
+
+    def _about(self, model: Model, hparams: Hparams) -> dict[str, Any]:
+        """What a policy is made of, besides its weights."""
+        return {
+            "network": _lists(asdict(model.network)),
+            "actions": {"kind": type(model.actions).__name__.lower(), **_lists(asdict(model.actions))},
+            "strides": networks.strides(model.network),
+            "normalize_obs": bool(hparams["normalize_obs"]) and not model.image,
+        }
+
+    def _measured(self, model: Model, states: Sequence[State], orders: Sequence[Order], progress: Progress) -> list[float]:
+        """The mean return of each member over episodes whose luck depends on the turn alone."""
+        players = [_player(state) for state in states]
+        found: dict[int, float] = {}
+        for turn in sorted({order.turn for order in orders}):
+            rows = [row for row, order in enumerate(orders) if order.turn == turn]
+            seed = derive(COMMON, "evaluation", turn)
+            chosen = [players[row] for row in rows]
+            episodes = self.settings.episodes
+            played = self.world.play(model, chosen, episodes, greedy=self.settings.greedy, seed=seed, progress=progress)
+            found |= {row: float(np.mean(one.returns)) for row, one in zip(rows, played, strict=True)}
+        return [found[row] for row in range(len(orders))]
+
+
+def _player(state: State) -> Player:
+    return Player(state.learnt, np.float32(state.about["normalize_obs"]))
+
+
+def _traced(hparams: Hparams) -> Traced:
+    return Traced(*(np.float32(hparams[name]) for name in Traced._fields))
+
+
+def _outcome(new: Trained, score: float | None, steps: int) -> Outcome:
+    """The metrics of a turn; without a score of its own it is the mean return of its last training episodes."""
+    tally = new.tally
+    if new.error is not None:
+        return Outcome(error=new.error)
+    if not tally.sound:
+        return Outcome(error="the environment gave a reward, or the value network a value, that is not a finite number")
+    if not np.isfinite(new.learnt.optimiser.weights).all():
+        return Outcome(error="the weights are no longer finite numbers: the learning rate may be too high for this environment")
+    kept = min(int(tally.episodes), len(tally.returns))
+    returned = float(np.mean(tally.returns[:kept])) if kept else None
+    losses = {name: float(value) for name, value in zip(LOSSES, tally.losses / max(tally.updates, 1), strict=True)}
+    metrics = {
+        "score": returned if score is None else score,
+        "return": returned,
+        "episode_length": float(np.mean(tally.lengths[:kept])) if kept else None,
+        "episodes": int(tally.episodes),
+        **losses,
+    }
+    return Outcome(metrics, steps)
+
+
+def _lists(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

@@ -1,0 +1,44 @@
+"""Compiled programs by what they are compiled for, and a word to whoever waits while one is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+import jax
+import numpy as np
+
+from evolute.core.protocols import Progress
+from evolute.learners.ppo import members
+from evolute.learners.ppo.members import Function, Tree
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What has been compiled so far, for so many devices: once for each name and each shape of the arguments.
+
+    Another process that this is sent to compiles its own.
+    """
+
+    devices: int
+    _compiled: dict[Hashable, Callable[..., Tree]] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[type[Programs], tuple[int]]:
+        return Programs, (self.devices,)
+
+    def __len__(self) -> int:
+        return len(self._compiled)
+
+    def call(
+        self, name: Hashable, function: Function, rows: int, states: Tree, inputs: Tree, shared: Tree, progress: Progress
+    ) -> Tree:
+        """Run a function of one member on all rows; the arguments are as `members.over_members` has them."""
+        members.start(self.devices)
+        arguments = (members.filled(rows), states, inputs, shared)
+        leaves = jax.tree.leaves(arguments)
+        key = (name, tuple((np.shape(leaf), np.result_type(leaf)) for leaf in leaves))
+        if key not in self._compiled:
+            progress(0.0, "compiling")
+            self._compiled[key] = members.over_members(function).lower(*arguments).compile()
+            progress(0.0, "")
+        return self._compiled[key](*arguments)

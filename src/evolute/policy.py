@@ -1,0 +1,160 @@
+"""A trained policy that needs numpy alone: `evolute.policy.load("policy.npz")(observation)`.
+
+This file stands on its own, so that it can be copied next to an exported policy on a machine without Evolute.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+FORMAT = 1
+LIMIT = 10.0
+
+
+class Policy:
+    """Acts on observations, one at a time or in batches. One with memory goes on from its last call until `reset`."""
+
+    def __init__(self, arrays: Mapping[str, Any], about: Mapping[str, Any], mean: Any, variance: Any) -> None:
+        self.arrays = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
+        self.about = dict(about)
+        self.mean, self.variance = np.asarray(mean, np.float32), np.asarray(variance, np.float32)
+        self._network = self.about["network"]
+        self._memory: Array | None = None
+
+    def __call__(self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None) -> Any:
+        """The likeliest action, or with `greedy=False` one drawn by `rng`."""
+        obs = np.asarray(observation)
+        wide = 3 if self._network["kind"] != "mlp" else 1
+        single = obs.ndim == wide or (wide == 1 and obs.size == self._network["obs"][0])
+        batch = obs[None] if single else obs
+        outputs = self.outputs(batch)
+        noise = None if greedy else (rng or np.random.default_rng())
+        action = self._action(outputs, noise)
+        return action[0] if single else action
+
+    def reset(self) -> None:
+        """Forget what was seen before."""
+        self._memory = None
+
+    def outputs(self, batch: Array) -> Array:
+        """What the network says of a batch of observations: logits, or means (and log-stds)."""
+        name = "shared" if self._network["shared"] else "actor"
+        x = self._image(name, batch) if self._network["kind"] != "mlp" else self._flat(batch)
+        for place in range(len(self._network["widths"])):
+            x = _ACTIVATIONS[self._network["activation"]](self._affine(f"{name}/dense{place}", x))
+        if self._network["memory"]:
+            x = self._memory = self._remembered(x)
+        return self._affine("policy", x)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything into one .npz file."""
+        about = np.frombuffer(json.dumps({"format": FORMAT, **self.about}).encode(), np.uint8)
+        with Path(path).open("wb") as file:
+            arrays: dict[str, Any] = {**self.arrays, "/about": about, "/mean": self.mean, "/variance": self.variance}
+            np.savez(file, **arrays)
+
+    def _flat(self, batch: Array) -> Array:
+        x = batch.reshape(len(batch), -1).astype(np.float32)
+        if not self.about["normalize_obs"]:
+            return x
+        scaled: Array = (x - self.mean) / np.sqrt(self.variance + 1e-8)
+        return scaled.clip(-LIMIT, LIMIT)
+
+    def _image(self, name: str, batch: Array) -> Array:
+        x = batch.astype(np.float32) / (255 if batch.dtype == np.uint8 else 1)
+        if self._network["kind"] == "cnn":
+            place = 0
+            while f"{name}/conv{place}/w" in self.arrays:
+                x = np.maximum(self._convolve(f"{name}/conv{place}", x, self.about["strides"][place], same=False), 0)
+                place += 1
+            return x.reshape(len(x), -1)
+        place = 0
+        while f"{name}/block{place}/conv/w" in self.arrays:
+            x = _pooled(self._convolve(f"{name}/block{place}/conv", x, 1, same=True))
+            for half in "ab":
+                inner = self._convolve(f"{name}/block{place}/{half}0", np.maximum(x, 0), 1, same=True)
+                x = x + self._convolve(f"{name}/block{place}/{half}1", np.maximum(inner, 0), 1, same=True)
+            place += 1
+        return np.maximum(x, 0).reshape(len(x), -1)
+
+    def _convolve(self, name: str, x: Array, stride: int, *, same: bool) -> Array:
+        kernel = self.arrays[f"{name}/w"]
+        side = kernel.shape[0]
+        if same:
+            x = np.pad(x, ((0, 0), ((side - 1) // 2, side // 2), ((side - 1) // 2, side // 2), (0, 0)))
+        windows = np.lib.stride_tricks.sliding_window_view(x, (side, side), axis=(1, 2))[:, ::stride, ::stride]
+        made: Array = np.einsum("bhwcij,ijco->bhwo", windows, kernel, optimize=True) + self.arrays[f"{name}/b"]
+        return made
+
+    def _remembered(self, x: Array) -> Array:
+        memory = np.zeros((len(x), self._network["memory"]), np.float32) if self._memory is None else self._memory
+        reset, update, new = np.split(self._affine("memory/in", x), 3, axis=-1)
+        reset_h, update_h, new_h = np.split(self._affine("memory/h", memory), 3, axis=-1)
+        gate = _sigmoid(update + update_h)
+        after: Array = gate * memory + (1 - gate) * np.tanh(new + _sigmoid(reset + reset_h) * new_h)
+        return after
+
+    def _action(self, outputs: Array, rng: np.random.Generator | None) -> Any:
+        actions = self.about["actions"]
+        if actions["kind"] == "categories":
+            logits = outputs if rng is None else outputs + rng.gumbel(size=outputs.shape)
+            parts = np.split(logits, np.cumsum(actions["sizes"])[:-1], axis=-1)
+            chosen = np.stack([part.argmax(axis=-1) for part in parts], axis=-1) + np.asarray(actions["starts"])
+            return chosen[..., 0] if actions["single"] else chosen
+        mean, log_std = outputs, self.arrays.get("log_std", np.float32(0))
+        if actions["std"] == "state":
+            mean, log_std = np.split(outputs, 2, axis=-1)
+        drawn = mean if rng is None else mean + np.exp(np.clip(log_std, -20, 2)) * rng.normal(size=mean.shape)
+        low, high = np.asarray(actions["low"], np.float32), np.asarray(actions["high"], np.float32)
+        bounded = low + (np.tanh(drawn) + 1) / 2 * (high - low) if actions["squash"] else np.clip(drawn, low, high)
+        return bounded.reshape(len(bounded), *actions["shape"]).astype(np.float32)
+
+    def _affine(self, name: str, x: Array) -> Array:
+        made: Array = x @ self.arrays[f"{name}/w"] + self.arrays[f"{name}/b"]
+        return made
+
+
+def load(path: str | Path) -> Policy:
+    """The policy in a file that `evolute export` wrote."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    if "/about" not in arrays:
+        raise ValueError(f"{path} is not a policy that Evolute exported")
+    about = json.loads(arrays.pop("/about").tobytes())
+    if about["format"] > FORMAT:
+        raise ValueError(f"{path} was written by a newer Evolute (format {about['format']}): take its policy.py")
+    mean, variance = arrays.pop("/mean"), arrays.pop("/variance")
+    return Policy(arrays, about, mean, variance)
+
+
+def _pooled(x: Array) -> Array:
+    """The largest of each 3 x 3 window at every second place, padded as XLA pads."""
+    pads = [(0, 0), *(_padding(side) for side in x.shape[1:3]), (0, 0)]
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, pads, constant_values=-np.inf), (3, 3), axis=(1, 2))
+    largest: Array = windows[:, ::2, ::2].max(axis=(-2, -1))
+    return largest
+
+
+def _padding(side: int) -> tuple[int, int]:
+    total = max((-(-side // 2) - 1) * 2 + 3 - side, 0)
+    return total // 2, total - total // 2
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0),
+    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    "gelu": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x * _sigmoid(x),
+}

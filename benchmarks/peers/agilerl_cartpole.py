@@ -17,7 +17,7 @@ What is fair to AgileRL:
   six matrices, as many as in two networks of 64x64, and a latent layer of 32 makes them less work than those. There is
   no layer norm.
 - The envs are AgileRL's own ``make_vect_envs`` in this process, which is faster for CartPole than its default of a
-  process per env. One thread is faster than two for networks of this size. There is no logger.
+  process per env. Networks of this size gain nothing from a second thread. There is no logger.
 
 The last line on stdout is one JSON object. Requirements: ``agilerl_cartpole.txt``.
 """

@@ -11,7 +11,7 @@ as a whole, so there is no tail in which some actors have nothing left to do. Wh
 (pausing a member, handing its actor to another one, checkpoints, results, loggers) is inside: that is its price.
 
 What is fair to Ray Tune:
-- Members run one per CPU, with one thread each: more at a time are slower.
+- Members run one per CPU, which is Ray Tune's default, with one thread each. ``--concurrent`` changes that.
 - The trainable is a class which can be reset, and ``reuse_actors`` is on. A function trainable, or one without
   ``reset_config``, gets a new process, and imports torch anew, whenever a member is resumed.
 - A checkpoint is the policy with its optimiser, not SB3's larger file of the whole algorithm, and lies in a temporary

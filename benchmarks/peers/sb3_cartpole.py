@@ -8,10 +8,10 @@ Imports, construction and the first iteration (rollout and update) are outside t
 each other. Each measures whole iterations, from the start of a rollout to the start of the first one after
 ``--seconds``, and trains on until the last process has measured, so that none has the machine to itself.
 
-What is fair to SB3: one thread is faster than two for networks of this size; there is no logger, no evaluation and no
-checkpoint; steps alone count, however well they teach. ``--fused-adam`` is the one setting found which makes SB3 faster
-without changing what it computes (by about a tenth at the vectorised settings); it is not what its users get, so it is
-off unless asked for.
+What is fair to SB3: networks of this size gain nothing from a second thread; there is no logger, no evaluation and no
+checkpoint; steps alone count, however well they teach. ``--fused-adam`` is the one setting found which makes SB3
+notably faster (by about a tenth) without changing its algorithm; it is not what its users get, so it is off unless
+asked for.
 
 The last line on stdout is one JSON object. Requirements: ``sb3_cartpole.txt``.
 """

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evolute.api import load as load
     from evolute.api import resume as resume
     from evolute.api import run as run
     from evolute.core.param import Choice as Choice
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _HOMES = {
+    "load": "evolute.api",
     "run": "evolute.api",
     "resume": "evolute.api",
     "Run": "evolute.result",
@@ -25,7 +27,7 @@ _HOMES = {
     "Ordinal": "evolute.core.param",
 }
 _PACKAGES = ("strategies", "testing")
-__all__ = ["Choice", "Float", "Int", "Ordinal", "Run", "__version__", "resume", "run", "strategies", "testing"]
+__all__ = ["Choice", "Float", "Int", "Ordinal", "Run", "__version__", "load", "resume", "run", "strategies", "testing"]
 
 
 def __getattr__(name: str) -> Any:

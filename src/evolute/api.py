@@ -12,7 +12,7 @@ from evolute.config import layers as config_layers
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting, file, python, stack
 from evolute.config.resolve import Config, resolved
-from evolute.launch import Launch, launch, proceed
+from evolute.launch import Launch, assembled, launch, proceed, settled
 from evolute.report.display import Display, display_for
 from evolute.result import Run
 from evolute.store.journal import Journal
@@ -88,6 +88,12 @@ def resume(folder: str | Path, *, learner: Any = None, display: Literal["auto", 
         return proceed(
             Path(folder), remembered(Path(folder), [python({"learner": learner, **changes})]), shown.watching(Launch())
         )
+
+
+def load(folder: str | Path) -> Run:
+    """A run with its learner, so that the policies of its members can be used. It is not trained any further."""
+    folder = Path(folder)
+    return Run.open(folder, assembled(remembered(folder), settled(folder)).learner)
 
 
 def remembered(folder: Path, layers: Sequence[Layer] = ()) -> Config:

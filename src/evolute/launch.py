@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from evolute import folders
 from evolute.config.declared import built
 from evolute.config.error import ConfigError
@@ -16,9 +18,10 @@ from evolute.config.resolve import Config, plain_value
 from evolute.core.durability import Keeper
 from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
-from evolute.core.population import Population
+from evolute.core.population import Population, best
 from evolute.core.protocols import Learner, Plan, Strategy
 from evolute.core.resume import RemakeError
+from evolute.core.rng import derive
 from evolute.core.solo import adapt, is_train
 from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
 from evolute.core.worker import Worker
@@ -171,6 +174,28 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
             notify=notify,
             interrupts=interrupts,
         ).run()
+        with interrupts.allowed():
+            _measure_again(folder, config, parts, journal, notify)
+
+
+def _measure_again(folder: Path, config: Config, parts: Parts, journal: Journal, notify: Notify) -> None:
+    """Measure the winner in fresh episodes: the best of many noisy scores is optimistic."""
+    run = Run.open(folder, parts.learner)
+    if best(run.population) is None:
+        return
+    ref = run.best.turn.ref
+
+    def progress(share: float, note: str) -> None:
+        notify(Progressed([ref], share, note or "measuring the best again"))
+
+    try:
+        scores = run.best.measure(seed=derive(config.values["seed"], "measure"), progress=progress)
+    except Exception as error:
+        notify(Told(f"the best could not be measured again: {error}", warning=True))
+        return
+    if scores is not None:
+        found = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores)), "episodes": len(scores)}
+        journal.put(measured={"member": ref.member, "turn": ref.turn, **found})
 
 
 @dataclass(frozen=True)

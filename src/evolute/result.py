@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from evolute import folders
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn, best, descent
-from evolute.core.protocols import Learner
+from evolute.core.protocols import Learner, Progress, silently
 from evolute.core.resume import replay
 from evolute.core.solo import Solo
 from evolute.store.checkpoints import Checkpoints
@@ -55,15 +56,21 @@ class Agent:
         tree = Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref)
         return self.learner.thaw(tree) if isinstance(self.learner, Solo) else tree
 
-    def policy(self, observation: Any) -> Any:
-        """What the member does in this situation, for learners that have a policy."""
-        return self._policy(observation)
+    @cached_property
+    def policy(self) -> Callable[..., Any]:
+        """What the member has learnt, to be called with an observation, for learners that have a policy."""
+        return self._learner.policy(Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref))
+
+    def measure(self, *, seed: int, episodes: int | None = None, progress: Progress = silently) -> Sequence[float] | None:
+        """The member's scores in fresh episodes, for learners that can measure."""
+        tree = Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref)
+        return self._learner.measure(tree, self.hparams, seed=seed, episodes=episodes, progress=progress)
 
     @property
-    def _policy(self) -> Callable[..., Any]:
+    def _learner(self) -> Learner[Any]:
         if self.learner is None:
-            raise StoreError(f"open the run with its learner to use a policy: evolute.resume({str(self.folder)!r})")
-        return self.learner.policy(Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref))
+            raise StoreError(f"open the run with its learner to use a policy: evolute.load({str(self.folder)!r})")
+        return self.learner
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ class Run:
             except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise StoreError(f"the journal of {folder} does not fit together: {error!r}") from error
 
-    @property
+    @cached_property
     def best(self) -> Agent:
         """The member whose latest score is highest."""
         top = best(self.population)

@@ -1,4 +1,4 @@
-"""The commands: run, resume, ls, show. Each imports what it needs when it is called, so that help is quick."""
+"""The commands: run, resume, ls, show, export, play. Each imports what it needs when it is called, so that help is quick."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ Overrides = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per turn and a final one.")]
 TakeOver = Annotated[bool, typer.Option("--take-over", help="Take a run over from another host whose process is dead.")]
+Slot = Annotated[int | None, typer.Option("--member", help="This member instead of the best.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder, or its name in runs/.")]
 
 
@@ -108,6 +109,34 @@ def show(
 
     failure = first_failure(opened.population)
     printed(full(told, None if failure is None else failure.report.error))
+
+
+@app.command()
+def export(
+    folder: RunFolder,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The .npz file to write.")] = Path("policy.npz"),
+    member: Slot = None,
+) -> None:
+    """Write a policy into a file that numpy alone can use."""
+    from evolute.cli import policy
+
+    policy.export(located(folder), path, member)
+
+
+@app.command()
+def play(
+    folder: RunFolder,
+    member: Slot = None,
+    episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="How many; by default as many as suit.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The luck of the episodes.")] = 1,
+    film: Annotated[Path | None, typer.Option("--film", help="Also draw an episode, as a .gif or .mp4 file.")] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw the film's actions; else the likeliest are taken.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Let a member play fresh episodes and tell its returns."""
+    from evolute.cli import policy
+
+    policy.play(located(folder), member, episodes=episodes, seed=seed, film=film, sample=sample, as_json=as_json)
 
 
 @app.command()

@@ -18,6 +18,10 @@ Progress = Callable[[float, str], None]
 """Called during a turn with the share done, 0 to 1, and a word on what is going on ("compiling")."""
 
 
+def silently(share: float, note: str) -> None:
+    """Progress that nobody watches."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a strategy is built for: the space, the number of members, and how long they train."""

@@ -52,3 +52,18 @@ class cartpole:  # noqa: N801 - a plug-in is named as users write it
         time = state.time + 1
         terminated = (jnp.abs(body[0]) > EDGE) | (jnp.abs(body[2]) > TILT)
         return Step(State(body, time), body, jnp.float32(1.0), terminated, time >= self._time_limit)
+
+    def frame(self, state: State) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The cart on its track and the pole, from the side."""
+        height, width = 200, 300
+        x, angle = float(state.body[0]), float(state.body[2])
+        rows, columns = np.mgrid[:height, :width]
+        middle, ground = width / 2 + x / EDGE * width * 0.45, height * 0.8
+        up, across = ground - rows, columns - middle
+        along = up * np.cos(angle) + across * np.sin(angle)
+        beside = up * np.sin(angle) - across * np.cos(angle)
+        picture = np.full((height, width, 3), 250, np.uint8)
+        picture[np.abs(rows - ground) < 1] = 90
+        picture[(np.abs(across) < 22) & (np.abs(up) < 11)] = (40, 40, 60)
+        picture[(np.abs(beside) < 4) & (along > 0) & (along < 100)] = (217, 95, 2)
+        return picture

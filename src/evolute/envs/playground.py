@@ -16,7 +16,7 @@ def playground(name: str, options: Mapping[str, Any], *, time_limit: int | None 
     """An env of the Playground. `options` override its config; physics run in JAX unless they say otherwise (`impl`)."""
     if name not in ids():
         raise ValueError(f"playground has no environment {name!r}{closest(name, ids())}")
-    registry = library("mujoco_playground.registry", "playground")
+    registry = library("mujoco_playground", "playground").registry
     config = registry.get_default_config(name)
     overrides = {**({"impl": "jax"} if "impl" in config else {}), **options}
     try:
@@ -33,4 +33,4 @@ def playground(name: str, options: Mapping[str, Any], *, time_limit: int | None 
 
 def ids() -> tuple[str, ...]:
     """All names that the Playground knows."""
-    return tuple(library("mujoco_playground.registry", "playground").ALL_ENVS)
+    return tuple(library("mujoco_playground", "playground").registry.ALL_ENVS)

@@ -33,6 +33,9 @@ def story(run: Run, member: int | None = None) -> dict[str, Json]:
     }
     if any(slot.latest is not None and slot.latest.score is not None for slot in run.population.members):
         told["best"] = agent(run.best)
+        measured = run.meta.get("measured")
+        if measured and (measured["member"], measured["turn"]) == run.best.turn.ref:
+            told["best"]["measured"] = measured
     if member is not None:
         told["member"] = agent(run.member(member))
     return told

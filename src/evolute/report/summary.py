@@ -79,6 +79,9 @@ def _agent(title: str, told: dict[str, Json] | None, *, short: bool) -> Iterator
         f"{title}: member {told['member']}, score {words.number(told['score'])}, after {told['steps']:,} steps of its line",
         style="green",
     )
+    if again := told.get("measured"):
+        mean, deviation = words.number(again["mean"]), words.number(again["deviation"])
+        yield Text(f"  measured again: {mean} ± {deviation} over {again['episodes']} fresh episodes", style="green")
     yield Text(f"  now: {words.hparams(told['hparams'])}")
     yield Text("  schedule along its line of descent (turns, hyper-parameters, score then):")
     yield from _shortened([_part(part) for part in told["schedule"]], short=short)

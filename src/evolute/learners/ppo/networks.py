@@ -7,6 +7,7 @@ the host.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,8 +28,8 @@ ACTIVATIONS: Mapping[str, Callable[[jax.Array], jax.Array]] = {
     "silu": jax.nn.silu,
 }
 CNN = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
-SMALL_CNN = ((16, 3, 1), (32, 3, 1))
-"""Channels, kernel and stride of each convolution: the Atari network, and one for images too small for it (MinAtar)."""
+SMALL_CNN = ((16, 3, 1),)
+"""Channels, kernel and stride of each convolution: the Atari network (Mnih et al. 2015), and MinAtar's for images too small for that."""
 SMALL = 36
 """Images with a side below this get the small convolutions."""
 NARROW = 16
@@ -202,23 +203,43 @@ def _image(network: Network, weights: Weights, name: str, obs: jax.Array) -> jax
     x = x.reshape((-1, *x.shape[-3:]))
     if network.kind == "cnn":
         for place, (_, _, stride) in enumerate(_convolutions(network)):
-            x = jax.nn.relu(_convolve(weights, f"{name}/conv{place}", x, stride, "VALID"))
+            x = jax.nn.relu(_convolve(weights, f"{name}/conv{place}", x, stride, 0))
         return x.reshape((*lead, -1))
     for place in range(len(IMPALA)):
         block = f"{name}/block{place}"
-        x = _convolve(weights, f"{block}/conv", x, 1, "SAME")
-        x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+        x = _convolve(weights, f"{block}/conv", x, 1, 1)
+        x = _pooled(x)
         for half in "ab":
-            inner = _convolve(weights, f"{block}/{half}0", jax.nn.relu(x), 1, "SAME")
-            x = x + _convolve(weights, f"{block}/{half}1", jax.nn.relu(inner), 1, "SAME")
+            inner = _convolve(weights, f"{block}/{half}0", jax.nn.relu(x), 1, 1)
+            x = x + _convolve(weights, f"{block}/{half}1", jax.nn.relu(inner), 1, 1)
     return jax.nn.relu(x).reshape((*lead, -1))
 
 
-def _convolve(weights: Weights, name: str, x: jax.Array, stride: int, padding: str) -> jax.Array:
-    made = jax.lax.conv_general_dilated(
-        x, weights[f"{name}/w"], (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-    return made + weights[f"{name}/b"]
+def _convolve(weights: Weights, name: str, x: jax.Array, stride: int, padding: int) -> jax.Array:
+    """A convolution as one matrix product over patches: XLA's own on CPUs is a hundred times slower in the gradient."""
+    kernel = weights[f"{name}/w"]
+    side = kernel.shape[0]
+    patches = jnp.concatenate(_shifted(jnp.pad(x, ((0, 0), (padding,) * 2, (padding,) * 2, (0, 0))), side, stride), axis=-1)
+    return _product(patches, kernel.reshape((-1, kernel.shape[-1]))) + weights[f"{name}/b"]
+
+
+def _pooled(x: jax.Array) -> jax.Array:
+    """The largest of each 3 x 3 window at every second place, padded so that half the size, rounded up, is left."""
+    pads = tuple(max((-(-size // 2) - 1) * 2 + 3 - size, 0) for size in x.shape[1:3])
+    low = tuple(pad // 2 for pad in pads)
+    high = tuple(pad - pad // 2 for pad in pads)
+    x = jnp.pad(x, ((0, 0), (low[0], high[0]), (low[1], high[1]), (0, 0)), constant_values=-jnp.inf)
+    return functools.reduce(jnp.maximum, _shifted(x, 3, 2))
+
+
+def _shifted(x: jax.Array, side: int, stride: int) -> list[jax.Array]:
+    """The images as each place of a square window sees them, row by row: side * side arrays."""
+    height, width = ((size - side) // stride + 1 for size in x.shape[1:3])
+    return [
+        x[:, row : row + stride * (height - 1) + 1 : stride, column : column + stride * (width - 1) + 1 : stride]
+        for row in range(side)
+        for column in range(side)
+    ]
 
 
 def _remembered(network: Network, weights: Weights, features: jax.Array, memory: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -1,0 +1,101 @@
+"""The commands that use what a run has learnt: `export` and `play`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from evolute.api import remembered
+from evolute.config.error import ConfigError
+from evolute.config.resolve import Config
+from evolute.launch import assembled, settled
+from evolute.policy import Policy
+from evolute.report import words
+from evolute.result import Agent, Run
+from evolute.store.error import StoreError
+
+
+def export(folder: Path, path: Path, member: int | None) -> None:
+    """The command `export`."""
+    agent, _ = _agent(folder, member)
+    policy = _policy(agent)
+    if path.suffix != ".npz":
+        raise ConfigError(f"{path}: a policy is exported as a .npz file")
+    try:
+        policy.save(path)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+    print(f"wrote {path} ({words.size(path.stat().st_size)}): {_who(agent)}")
+    print(f'use it, with numpy alone:  evolute.policy.load("{path}")(observation)')
+
+
+def play(
+    folder: Path, member: int | None, *, episodes: int | None, seed: int, film: Path | None, sample: bool, as_json: bool
+) -> None:
+    """The command `play`."""
+    agent, config = _agent(folder, member)
+    with Console(file=sys.stderr).status("playing"):
+        scores = agent.measure(seed=seed, episodes=episodes)
+    if scores is None:
+        raise ConfigError(f"the learner {config.learner.name} cannot be played")
+    found = {
+        "member": agent.member,
+        "turn": agent.turn.ref.turn,
+        "score": agent.score,
+        "episodes": len(scores),
+        "mean": float(np.mean(scores)),
+        "deviation": float(np.std(scores)),
+        "lowest": float(np.min(scores)),
+        "highest": float(np.max(scores)),
+    }
+    if film is not None:
+        found["pictures"] = _film(folder, config, _policy(agent), film, seed, sample=sample)
+    if as_json:
+        print(json.dumps(found))
+        return
+    print(f"{_who(agent)}: {len(scores)} fresh episodes")
+    print(
+        f"return {found['mean']:.4g} ± {found['deviation']:.3g} (lowest {found['lowest']:.4g}, highest {found['highest']:.4g})"
+    )
+    if film is not None:
+        print(f"wrote {film} ({found['pictures']} pictures, {words.size(film.stat().st_size)})")
+
+
+def _film(folder: Path, config: Config, policy: Policy, film: Path, seed: int, *, sample: bool) -> int:
+    from evolute.envs.frames import frames, write
+
+    assert config.env is not None
+    name = str(settled(folder).get("env", config.env.name))
+    section = name.partition(":")[0]
+    spec = replace(config.env, name=name, options=config.env.options.get(section, {}))
+    rng = np.random.default_rng(seed)
+    policy.reset()
+    try:
+        return write(frames(spec, lambda obs: policy(obs, greedy=not sample, rng=rng), seed=seed), film)
+    except (ValueError, OSError) as error:
+        raise ConfigError(str(error)) from error
+
+
+def _agent(folder: Path, member: int | None) -> tuple[Agent, Config]:
+    config = remembered(folder)
+    run = Run.open(folder, assembled(config, settled(folder)).learner)
+    return run.best if member is None else run.member(member), config
+
+
+def _policy(agent: Agent) -> Policy:
+    try:
+        policy = agent.policy
+    except TypeError as error:
+        raise ConfigError(str(error)) from error
+    if not isinstance(policy, Policy):
+        raise ConfigError("the policies of this learner cannot be exported")
+    return policy
+
+
+def _who(agent: Agent) -> str:
+    return f"member {agent.member} of {agent.folder} after turn {agent.turn.ref.turn} (score {words.number(agent.score)})"

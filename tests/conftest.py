@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from evolute.store import points
+
+os.environ["JAX_NUM_CPU_DEVICES"] = "2"  # whichever test starts JAX first
 
 
 class StopHereError(Exception):

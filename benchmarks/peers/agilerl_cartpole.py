@@ -19,6 +19,9 @@ What is fair to AgileRL:
 - The envs are AgileRL's own ``make_vect_envs`` in this process, which is faster for CartPole than its default of a
   process per env. Networks of this size gain nothing from a second thread. There is no logger.
 
+``cpu_share`` is the share of a CPU that the process got: well below 1, other work on the machine took the rest and the
+figure says nothing. (With envs in processes of their own it is below 1 on an idle machine too.)
+
 The last line on stdout is one JSON object. Requirements: ``agilerl_cartpole.txt``.
 """
 
@@ -105,7 +108,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     population, warm_up = train(make_population(options, envs), envs, options, 1)
     generations = max(1, math.ceil(options.seconds / warm_up))
     envs = make_envs(options)  # as AgileRL closes those of the first generation
+    busy = time.process_time()
     population, seconds = train(population, envs, options, 1 + generations)
+    busy = time.process_time() - busy
     if any(member.metrics.steps != (1 + generations) * options.turn for member in population):
         raise RuntimeError("the members did not train for the expected number of steps")
     return {
@@ -117,6 +122,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "steps_per_second": round(envs.steps / seconds, 1),
         "trained_steps_per_second": round(generations * options.members * options.turn / seconds, 1),
+        "cpu_share": round(busy / seconds, 3),
     }
 
 

@@ -17,6 +17,9 @@ What is fair to Ray Tune:
 - A checkpoint is the policy with its optimiser, not SB3's larger file of the whole algorithm, and lies in a temporary
   directory. Envs start anew in each turn rather than being checkpointed.
 
+``cpu_share`` is the share of a CPU that members got while they trained: well below 1, other work on the machine took
+the rest and the figure says nothing. (Ray's own processes take a little of it on an idle machine too.)
+
 The last line on stdout is one JSON object. Requirements: ``ray_tune_sb3.txt``.
 """
 
@@ -94,9 +97,15 @@ class Member(tune.Trainable):
 
     def step(self) -> dict[str, Any]:
         # A new call of learn starts the envs and the list of finished episodes anew.
+        started, started_cpu = time.perf_counter(), time.process_time()
         self.model.learn(self.turn, log_interval=None)
-        returns = [episode["r"] for episode in self.model.ep_info_buffer]
-        return {"score": safe_mean(returns), "trained": self.model.num_timesteps, "process": os.getpid()}
+        return {
+            "score": safe_mean([episode["r"] for episode in self.model.ep_info_buffer]),
+            "trained": self.model.num_timesteps,
+            "seconds": time.perf_counter() - started,
+            "cpu_seconds": time.process_time() - started_cpu,
+            "process": os.getpid(),
+        }
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:
         policy = self.model.policy
@@ -119,6 +128,7 @@ class Window(tune.Stopper):
         self.processes: set[int] = set()
         self.started = self.last = 0.0
         self.steps = self.turns = 0
+        self.training = self.training_cpu = 0.0
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         now = time.perf_counter()
@@ -129,6 +139,8 @@ class Window(tune.Stopper):
             self.last = now
             self.steps += result["trained"]
             self.turns += 1
+            self.training += result["seconds"]
+            self.training_cpu += result["cpu_seconds"]
             self.processes.add(result["process"])
         return False
 
@@ -195,6 +207,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "processes": len(window.processes),
         "seconds": round(window.seconds, 3),
         "steps_per_second": round(window.steps / window.seconds, 1),
+        "cpu_share": round(window.training_cpu / window.training, 3),
     }
 
 

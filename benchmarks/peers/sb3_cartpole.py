@@ -13,6 +13,10 @@ checkpoint; steps alone count, however well they teach. ``--fused-adam`` is the 
 notably faster (by about a tenth) without changing its algorithm; it is not what its users get, so it is off unless
 asked for.
 
+``cpu_share`` is the least share of a CPU that a process got: well below 1, other work on the machine took the rest and
+the figure says nothing. Linux then gives a session of several processes no more than one of a single process, so such a
+run would make two SB3 processes look worse than they are.
+
 The last line on stdout is one JSON object. Requirements: ``sb3_cartpole.txt``.
 """
 
@@ -35,37 +39,40 @@ from stable_baselines3.common.env_util import make_vec_env
 FOREVER = 10**12
 START_TIMEOUT_S = 300.0
 WARM_UP_ROLLOUTS = 1
+Rate = tuple[float, float]
 
 
 class Window(BaseCallback):
     """Measures whole iterations after the first one, and stops the training when every process has measured."""
 
-    def __init__(self, seconds: float, warm: Barrier, rates: Queue[float], finished: Event) -> None:
+    def __init__(self, seconds: float, warm: Barrier, rates: Queue[Rate], finished: Event) -> None:
         super().__init__()
         self.seconds = seconds
         self.warm = warm
         self.rates = rates
         self.finished = finished
         self.rollouts = 0
-        self.started = 0.0
+        self.started = self.started_cpu = 0.0
         self.first_step = 0
         self.measured = False
 
     def _on_rollout_start(self) -> None:
         if self.rollouts == WARM_UP_ROLLOUTS:
             self.warm.wait(START_TIMEOUT_S)
-            self.started, self.first_step = time.perf_counter(), self.num_timesteps
+            self.started, self.started_cpu = time.perf_counter(), time.process_time()
+            self.first_step = self.num_timesteps
         self.rollouts += 1
         elapsed = time.perf_counter() - self.started
         if self.rollouts > WARM_UP_ROLLOUTS and elapsed >= self.seconds and not self.measured:
             self.measured = True
-            self.rates.put((self.num_timesteps - self.first_step) / elapsed)
+            share = (time.process_time() - self.started_cpu) / elapsed
+            self.rates.put(((self.num_timesteps - self.first_step) / elapsed, share))
 
     def _on_step(self) -> bool:
         return not (self.measured and self.finished.is_set())
 
 
-def train(index: int, options: argparse.Namespace, warm: Barrier, rates: Queue[float], finished: Event) -> None:
+def train(index: int, options: argparse.Namespace, warm: Barrier, rates: Queue[Rate], finished: Event) -> None:
     """One training, in a process of its own."""
     torch.set_num_threads(1)
     model = PPO(
@@ -81,17 +88,17 @@ def train(index: int, options: argparse.Namespace, warm: Barrier, rates: Queue[f
     model.learn(FOREVER, callback=Window(options.seconds, warm, rates, finished), log_interval=None)
 
 
-def measure(options: argparse.Namespace) -> list[float]:
-    """Env steps per second of each process."""
+def measure(options: argparse.Namespace) -> list[Rate]:
+    """Env steps per second and share of a CPU of each process."""
     # Forked children of a process with threads may hang; spawned ones are what a user's own shell would start.
     context = multiprocessing.get_context("spawn")
     warm, finished = context.Barrier(options.processes), context.Event()
-    rates: Queue[float] = context.Queue()
+    rates: Queue[Rate] = context.Queue()
     arguments = (options, warm, rates, finished)
     processes = [context.Process(target=train, args=(index, *arguments), daemon=True) for index in range(options.processes)]
     for process in processes:
         process.start()
-    each: list[float] = []
+    each: list[Rate] = []
     while len(each) < len(processes):
         try:
             each.append(rates.get(timeout=1.0))
@@ -126,8 +133,9 @@ def main() -> None:
         "peer": "stable_baselines3",
         "stable_baselines3": stable_baselines3.__version__,
         "torch": torch.__version__,
-        "steps_per_second": round(sum(each), 1),
-        "each": [round(rate, 1) for rate in each],
+        "steps_per_second": round(sum(rate for rate, _ in each), 1),
+        "each": [round(rate, 1) for rate, _ in each],
+        "cpu_share": round(min(share for _, share in each), 3),
     }
     print(json.dumps(outcome), flush=True)
 

@@ -70,6 +70,12 @@ def test_the_registered_options_are_kept():
     assert gym("CartPole-v0", {}).time_limit == 200
 
 
+def test_a_module_that_registers_an_id_is_imported():
+    assert isinstance(gym("host_probes:probes/TrueEnd-v0", {}), SerialEnv)
+    with pytest.raises(ValueError, match="no module 'nowhere' to import"):
+        gym("nowhere:Env-v0", {})
+
+
 def test_an_unknown_id_is_told_with_the_closest():
     with pytest.raises(ValueError, match="Gymnasium has no environment 'CartPoel-v1'; did you mean 'CartPole-v1'"):
         gym("CartPoel-v1", {})
@@ -77,16 +83,30 @@ def test_an_unknown_id_is_told_with_the_closest():
 
 @pytest.mark.parametrize(
     ("name", "module", "extra"),
-    [("LunarLander-v3", "Box2D", "box2d"), ("HalfCheetah-v5", "mujoco", "mujoco"), ("ALE/Pong-v5", "ale_py", "atari")],
+    [
+        ("LunarLander-v3", "Box2D", "box2d"),
+        ("HalfCheetah-v5", "mujoco", "mujoco"),
+        ("HalfCheetah-v5", "imageio", "mujoco"),
+        ("ALE/Pong-v5", "ale_py", "atari"),
+    ],
 )
 def test_a_missing_dependency_is_told_with_the_extra_that_has_it(name, module, extra, monkeypatch):
-    for loaded in [loaded for loaded in sys.modules if loaded.split(".")[0] == module or loaded.startswith(f"gymnasium.envs.{extra}")]:
+    for loaded in [
+        loaded for loaded in sys.modules if loaded.split(".")[0] == module or loaded.startswith(f"gymnasium.envs.{extra}")
+    ]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ValueError, match=rf"^{name} needs .*not installed.*pip install 'evolute\[{extra}\]'$"):
+    with pytest.raises(ValueError, match=rf"^{name} needs {module}, which is not installed; pip install 'evolute\[{extra}\]'$"):
         gym(name, {})
 
 
 def test_box2d_can_be_imported_although_warnings_are_errors():
     pytest.importorskip("pygame")
     assert gym("LunarLander-v3", {}).observation_space.shape == (8,)
+
+
+def test_mujoco_says_nothing_of_gymnasiums_old_models(capfd, tmp_path, monkeypatch):
+    pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    assert gym("HalfCheetah-v5", {}).observation_space.shape == (17,)
+    assert (*capfd.readouterr(), list(tmp_path.iterdir())) == ("", "", [])

@@ -79,7 +79,7 @@ def test_data_that_cannot_be_had_is_told(monkeypatch):
         raise OSError("no route to host")
 
     monkeypatch.setattr("gymnax.make", fail)
-    with pytest.raises(ValueError, match="gymnax:MNISTBandit-bsuite downloads data .*no route to host"):
+    with pytest.raises(ValueError, match=r"gymnax:MNISTBandit-bsuite downloads data .*no route to host"):
         gymnax("MNISTBandit-bsuite", {})
 
 

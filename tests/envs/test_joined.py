@@ -44,5 +44,5 @@ def test_envs_that_reset_in_the_same_step_are_refused():
     def make(count):
         return SyncVectorEnv([lambda: gymnasium.make("probes/TrueEnd-v0")] * count, autoreset_mode=AutoresetMode.SAME_STEP)
 
-    with pytest.raises(ValueError, match=r"SameStep.*NEXT_STEP"):
+    with pytest.raises(ValueError, match=r"SAME_STEP.*need AutoresetMode.NEXT_STEP"):
         JoinedEnv(make)

@@ -44,15 +44,15 @@ def by_rule(key, obs):
     return built_in(obs)
 
 
-@pytest.mark.parametrize(("policy", "reference"), [(at_random, 0.15), (standing, 0.14), (by_rule, 0.52)])
+@pytest.mark.parametrize(("policy", "reference"), [(at_random, 0.15), (standing, 0.14)])
 def test_reference_values_of_fitness(policy, reference):
     scores = fitness(games(policy, count=2000)[1])
-    # The references have two digits and come from an unknown number of games; ours are exact to 0.002.
-    assert float(scores.mean()) == pytest.approx(reference, abs=0.025)
+    assert float(scores.mean()) == pytest.approx(reference, abs=0.005 + 2 * 0.0018)  # its rounding, and our sampling error
 
 
 @pytest.mark.parametrize("seat", ["left", "right"])
 def test_the_rule_against_itself_is_even(seat):
+    """The reference has 0.52, from an unknown number of games; a symmetric game must have 0.5."""
     scores = fitness(games(by_rule, count=2000, seat=seat)[1])
     assert float(scores.mean()) == pytest.approx(0.5, abs=0.01)
 
@@ -148,6 +148,12 @@ def test_a_bat_hits_what_touches_it():
     for distance, hit in ((9.4, True), (9.6, False)):
         after = play(at(9.0, 80.0 + distance, (-4.0, 0.0)), STOP, STOP).state
         assert (after.velocity[0] > 0) == hit
+
+
+def test_a_bat_does_not_hit_before_the_ball_is_there_nor_after():
+    for x in (13.0, 6.0):
+        after = play(at(x, 80.0, (-4.0, 0.0)), STOP, STOP).state
+        np.testing.assert_allclose([after.ball[0, 0], after.velocity[0]], [x - 4, -4.0])
 
 
 def test_walls_turn_the_ball():

@@ -15,7 +15,7 @@ def compare(env, twin: str, body, *, seed: int, tolerance: float = 1e-4) -> int:
     rng = np.random.default_rng(seed)
     other = gymnasium.make(twin, disable_env_checker=True)
     other.reset(seed=seed)
-    state, obs = jax.jit(env.reset)(jax.random.key(seed))
+    state, _ = jax.jit(env.reset)(jax.random.key(seed))
     other.unwrapped.state = np.array(body(state), np.float64)
     advance = jax.jit(env.step)
     other.action_space.seed(seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,9 +13,10 @@ from evolute.core.names import closest
 from evolute.envs.gym_cartpole import ENTRY_POINT, GymCartPole
 from evolute.envs.interface import HostEnv
 from evolute.envs.joined import JoinedEnv
+from evolute.envs.quiet import quiet
 from evolute.envs.serial import SerialEnv
 
-_PARTS = {"mujoco": "mujoco", "box2d": "box2d", "Box2D": "box2d", "ale": "atari", "pygame": "box2d"}
+_PACKAGES = {"box2d": "Box2D", "mujoco": "mujoco"}  # what the parts of Gymnasium need, by their extra
 
 
 def gym(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
@@ -41,19 +41,17 @@ def gym(name: str, options: Mapping[str, Any], *, time_limit: int | None = None,
 def single(name: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
     """One env, as for watching it; a missing dependency is told in one sentence."""
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "builtin type [Ss]wig", DeprecationWarning
-            )  # as an error it crashes Box2D's import
+        with quiet(str(registered(name).entry_point)):
             return gymnasium.make(name, disable_env_checker=True, **options)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
-        part = next((extra for word, extra in _PARTS.items() if word in str(error)), None)
-        advice = f"pip install 'evolute[{part}]'" if part else "install what it names"
-        raise ValueError(f"{name} needs a package that is not installed ({error}); {advice}") from error
+        raise ValueError(_missing(name, error)) from error
 
 
 def registered(name: str) -> gymnasium.envs.registration.EnvSpec:
-    """The registration of an id."""
+    """The registration of an id; `module:id` imports the module that registers it."""
+    module, _, name = name.rpartition(":")
+    if module:
+        _import(module, name)
     if name.startswith("ALE/") and name not in gymnasium.registry:
         _register_atari(name)
     if name not in gymnasium.registry:
@@ -61,8 +59,28 @@ def registered(name: str) -> gymnasium.envs.registration.EnvSpec:
     return gymnasium.registry[name]
 
 
+def _import(module: str, name: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"gym:{module}:{name}: there is no module {error.name!r} to import") from error
+
+
 def _register_atari(name: str) -> None:
     try:
         gymnasium.register_envs(importlib.import_module("ale_py"))
     except ModuleNotFoundError as error:
-        raise ValueError(f"{name} needs ale_py, which is not installed; pip install 'evolute[atari]'") from error
+        raise ValueError(_advice(name, "ale_py", "atari")) from error
+
+
+def _missing(name: str, error: Exception) -> str:
+    entry = str(registered(name).entry_point)
+    extra = next((extra for extra in _PACKAGES if entry.startswith(f"gymnasium.envs.{extra}")), None)
+    if extra is None:
+        return f"{name} needs a package that is not installed: {error}"
+    package = error.name if isinstance(error, ModuleNotFoundError) else None
+    return _advice(name, package or _PACKAGES[extra], extra)
+
+
+def _advice(name: str, package: str, extra: str) -> str:
+    return f"{name} needs {package}, which is not installed; pip install 'evolute[{extra}]'"

@@ -40,9 +40,10 @@ def ids(source: str) -> tuple[str, ...]:
 
 def unknown(name: str) -> str:
     """What to tell someone who gave a name that nothing has: the closest there are, and what to install."""
-    full = {f"{source}:{known}" if source else known: known for source, all_ in names().items() for known in all_}
-    near = [found for found, known in full.items() if known in difflib.get_close_matches(name, full.values(), n=3, cutoff=0.6)]
-    closest = f"; the closest are {', '.join(near[:5])}" if near else ""
+    here = [(source, found) for source, all_found in names().items() for found in all_found]
+    near = difflib.get_close_matches(name, {found for _, found in here}, n=3, cutoff=0.6)
+    full = [f"{source}:{found}" if source else found for found in near for source, other in here if other == found]
+    closest = f"; the closest are {', '.join(full[:5])}" if full else ""
     return f"no environment {name!r}{closest}{_extras(name)}; your own is package.module:make"
 
 

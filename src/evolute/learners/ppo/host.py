@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -264,20 +264,23 @@ class Actor:
     rows: int
     envs: int
     progress: Progress
-    acted: Any = None
+
+    def __post_init__(self) -> None:
+        self.capacity, self.filled = members.capacity(self.rows), members.spread(members.filled(self.rows))
+        width = self.model.actions.width + self.model.actions.outputs
+        blank = np.zeros((self.capacity, self.envs, width), np.float32)
+        memory = np.zeros((self.capacity, self.envs, self.model.network.units), np.float32)
+        self.acted = members.spread(Acted(blank, memory))
+        self._program: Callable[..., Any] | None = None
 
     def __call__(self, learnt: Any, normalize: Any, key: Any, obs: Array, first: Array, number: int) -> Array:
         """Actions and outputs side by side, [member, env, …]."""
-        capacity = members.capacity(self.rows)
-        width = self.model.actions.width + self.model.actions.outputs
-        if self.acted is None:
-            blank = np.zeros((capacity, self.envs, width), np.float32)
-            memory = np.zeros((capacity, self.envs, self.model.network.units), np.float32)
-            self.acted = members.spread(Acted(blank, memory))
-        sight = Sight(learnt, normalize, key, _padded(obs, capacity), _padded(first, capacity))
-        function = partial(act, self.model, self.greedy)
-        name = ("act", self.model, self.greedy)
-        self.acted = self.programs.call(name, function, self.rows, self.acted, sight, np.int32(number), self.progress)
+        sight = Sight(learnt, normalize, key, _padded(obs, self.capacity), _padded(first, self.capacity))
+        arguments = (self.filled, self.acted, sight, np.int32(number))
+        if self._program is None:
+            function, name = partial(act, self.model, self.greedy), ("act", self.model, self.greedy)
+            self._program = self.programs.compiled(name, function, arguments, self.progress)
+        self.acted = self._program(*arguments)
         return np.asarray(self.acted.done)[: self.rows]
 
 
@@ -327,7 +330,7 @@ class _Turn:
         done = np.zeros((*grid, width), np.float32)
         reward, terminated, ends, counted = (np.zeros(grid, np.float32) for _ in range(4))
         firsts = np.zeros((self.capacity, model.unroll + 1, model.envs), np.float32)
-        memory = self._memory()
+        memory = np.array(self.actor.acted.memory)
         for time in range(model.unroll):
             now = obs.reshape((*shape, *obs.shape[1:]))
             seen[: self.rows, time], firsts[: self.rows, time] = now, first
@@ -341,11 +344,6 @@ class _Turn:
         firsts[: self.rows, model.unroll] = first
         lived = Lived(self.keys, self.hparams, self.updates, seen, done, reward, terminated, ends, firsts, counted, memory)
         return lived, obs, first, valid
-
-    def _memory(self) -> Array:
-        if self.actor.acted is None:
-            return np.zeros((self.capacity, self.model.envs, self.model.network.units), np.float32)
-        return np.array(self.actor.acted.memory)
 
 
 def _seeds(seeds: Sequence[int], envs: int) -> list[list[int]]:

@@ -29,7 +29,7 @@ ACTIVATIONS: Mapping[str, Callable[[jax.Array], jax.Array]] = {
 }
 CNN = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 SMALL_CNN = ((16, 3, 1),)
-"""Channels, kernel and stride of each convolution: the Atari network (Mnih et al. 2015), and MinAtar's for images too small for that."""
+"""Channels, kernel and stride of each convolution: the Atari network (Mnih et al. 2015), and MinAtar's for small images."""
 SMALL = 36
 """Images with a side below this get the small convolutions."""
 NARROW = 16

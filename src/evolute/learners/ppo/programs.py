@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import jax
-import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.learners.ppo import members
@@ -33,12 +32,17 @@ class Programs:
         self, name: Hashable, function: Function, rows: int, states: Tree, inputs: Tree, shared: Tree, progress: Progress
     ) -> Tree:
         """Run a function of one member on all rows; the arguments are as `members.over_members` has them."""
-        members.start(self.devices)
         arguments = (members.filled(rows), states, inputs, shared)
-        leaves = jax.tree.leaves(arguments)
-        key = (name, tuple((np.shape(leaf), np.result_type(leaf)) for leaf in leaves))
+        return self.compiled(name, function, arguments, progress)(*arguments)
+
+    def compiled(
+        self, name: Hashable, function: Function, arguments: tuple[Tree, ...], progress: Progress
+    ) -> Callable[..., Tree]:
+        """The program for arguments like these."""
+        members.start(self.devices)
+        key = (name, tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arguments)))
         if key not in self._compiled:
             progress(0.0, "compiling")
             self._compiled[key] = members.over_members(function).lower(*arguments).compile()
             progress(0.0, "")
-        return self._compiled[key](*arguments)
+        return self._compiled[key]

@@ -1,0 +1,141 @@
+"""Does PPO learn as it should? Trains five seeds of each task with fixed settings and prints the table of docs/learning.md.
+
+Each seed is a member of one population that inherits nothing, so all five train in one program. What is compared with the
+goal is the mean return over 100 fresh episodes after training (60 games for Pong), with the likeliest action taken.
+
+    python benchmarks/learning.py                 # all tasks that are installed here
+    python benchmarks/learning.py CartPole Pong   # some
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import evolute
+
+RESULTS = Path(__file__).parent / "results" / "learning.json"
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment, how long to train on it, with which settings, and what is expected."""
+
+    env: str
+    steps: int
+    goal: float
+    settings: dict[str, Any] = field(default_factory=dict)
+    turns: int = 10
+    episodes: int = 100
+    wrap: dict[str, Any] = field(default_factory=dict)
+
+
+MUJOCO = {
+    "lr": 3e-4,
+    "anneal": 1_000_000,
+    "envs": 1,
+    "unroll": 2048,
+    "epochs": 10,
+    "minibatches": 32,
+    "normalize_obs": True,
+    "normalize_reward": True,
+    "entropy": 0.0,
+}
+TASKS = {
+    "CartPole": Task("CartPole-v1", 300_000, 500, {"lr": 1e-3, "anneal": 300_000, "entropy": 0.01}),
+    "Acrobot": Task(
+        "gymnax:Acrobot-v1", 500_000, -100, {"lr": 1e-3, "anneal": 500_000, "gae_lambda": 0.94, "normalize_obs": True}
+    ),
+    "Pendulum": Task(
+        "gymnax:Pendulum-v1",
+        500_000,
+        -250,
+        {"lr": 1e-3, "discount": 0.9, "epochs": 10, "envs": 4, "unroll": 256, "minibatches": 16, "normalize_reward": True},
+    ),
+    "LunarLander": Task(
+        "LunarLander-v3",
+        1_000_000,
+        200,
+        {
+            "lr": 5e-4,
+            "anneal": 1_000_000,
+            "discount": 0.999,
+            "gae_lambda": 0.98,
+            "entropy": 0.01,
+            "envs": 16,
+            "unroll": 256,
+            "minibatches": 16,
+        },
+    ),
+    "MinAtar Breakout": Task(
+        "gymnax:Breakout-MinAtar",
+        2_000_000,
+        5,
+        {"lr": 1e-3, "anneal": 2_000_000, "entropy": 0.01, "envs": 16, "unroll": 64, "widths": [128], "activation": "relu"},
+    ),
+    "Pong": Task("pong", 2_500_000, 0.9, {"lr": 1e-3, "anneal": 2_500_000, "entropy": 0.01, "envs": 16}, episodes=60),
+    "HalfCheetah": Task("HalfCheetah-v5", 1_000_000, float("nan"), MUJOCO, turns=5),
+    "Hopper": Task("Hopper-v5", 1_000_000, float("nan"), MUJOCO, turns=5),
+}
+
+
+def trained(task: Task, seeds: int) -> dict[str, Any]:
+    """The returns of each seed after training, and how fast it went."""
+    interval = -(-task.steps // task.turns)
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        run = evolute.run(
+            "ppo",
+            env=task.env,
+            strategy="random_search",
+            population=seeds,
+            interval=interval,
+            stop={"turns": task.turns},
+            folder=Path(folder) / "run",
+            ppo=task.settings,
+        )
+        seconds = time.perf_counter() - started
+        curve = [[turn.score for turn in run.member(seed).lineage] for seed in range(seeds)]
+        returns = [list(run.member(seed).measure(seed=1000 + seed, episodes=task.episodes) or []) for seed in range(seeds)]
+        steps = sum(run.member(seed).turn.steps for seed in range(seeds))
+    return {"returns": returns, "curve": curve, "steps_per_second": steps / seconds, "steps": steps // seeds}
+
+
+def row(name: str, task: Task, found: dict[str, Any]) -> str:
+    """One line of the table."""
+    if name == "Pong":
+        values = [float(np.mean(np.array(games) > 0)) for games in found["returns"]]
+        shown, goal = [f"{value:.0%}" for value in values], f"wins ≥ {task.goal:.0%}"
+    else:
+        values = [float(np.mean(games)) for games in found["returns"]]
+        shown, goal = [f"{value:.4g}" for value in values], "" if np.isnan(task.goal) else f"≥ {task.goal:g}"
+    passed = "" if np.isnan(task.goal) else f"{sum(value >= task.goal for value in values)} of {len(values)}"
+    return f"| {name} | `{task.env}` | {found['steps']:,} | {goal} | {', '.join(shown)} | {float(np.mean(values)):.4g} | {passed} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="*", help=f"of {', '.join(TASKS)}")
+    parser.add_argument("--seeds", type=int, default=5)
+    asked = parser.parse_args()
+    RESULTS.parent.mkdir(exist_ok=True)
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    lines = []
+    for name in asked.tasks or TASKS:
+        results[name] = trained(TASKS[name], asked.seeds)
+        RESULTS.write_text(json.dumps(results))
+        lines.append(row(name, TASKS[name], results[name]))
+        print(lines[-1], f"{results[name]['steps_per_second']:,.0f} steps/s", flush=True)
+    print("\n| task | environment | steps | goal | return of each seed | mean | reached |\n|---|---|---|---|---|---|---|")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test check format bench clean
 
 demo: $(VENV)/.installed
-	$(BIN)/evolute run toy --new
+	$(BIN)/evolute run cartpole --new
 
 test: $(VENV)/.installed-dev
 	$(BIN)/pytest

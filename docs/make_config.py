@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evolute.config.declared import declared
+from annotated_types import DocInfo
+
+from evolute.config.declared import Option, declared
 from evolute.config.resolve import plain_value
 from evolute.config.settings import FIELDS, PLUGINS
 from evolute.core.names import resolve, shipped
+from evolute.core.param import Evolves
 
 HEAD = """# Config
 
 A config is YAML, or `-m key=value`, or arguments of `evolute.run`; the keys are the same. Files stack: sections merge,
 later values win, and an empty value (`key:` or `key=`) removes a key and all below it. Numbers are YAML 1.2's (`1e-5` is a
 number), and no value is ever evaluated as code. `evolute run … --dry-run` prints every value with its source.
+
+What an environment is made with stands in a section named after its library or itself, as in `gym.is_slippery=false` or
+`pong.seat=right`; the wrappers around it are the `wrap` settings below.
 
 Settings of a plug-in stand in a section of its name: `pbt.quantile`, and for the learner `<learner>.<hyper-parameter>`. In
 Python a learner's section can be given as `space`. A learner's settings may be ranges, which are then evolved. A bare pair
@@ -46,9 +52,21 @@ def plugins(group: str) -> str:
         maker = resolve(group, name)
         text = " ".join((maker.__doc__ or "").split())
         options = declared(maker).options
+        if any(_meaning(option) for option in options.values()):
+            rows = [(f"{name}.{key}", shown(option.default), _meaning(option)) for key, option in options.items()]
+            parts.append(f"- **{name}**: {text}\n\n{table(rows)}")
+            continue
         keys = ", ".join(f"`{name}.{key}`{_default(option.default)}" for key, option in options.items())
         parts.append(f"- **{name}**: {text}{f' Settings: {keys}.' if keys else ''}")
     return "\n".join(parts) + "\n"
+
+
+def _meaning(option: Option) -> str:
+    """What a setting's annotation says of it, and of ranges over it."""
+    marks = getattr(option.type, "__metadata__", ())
+    said = [mark.documentation for mark in marks if isinstance(mark, DocInfo)]
+    limits = {Evolves.NEVER: "fixed", Evolves.LISTED: "evolved as a list: `ordinal[…]` or `choice[…]`"}
+    return "; ".join([*said, *(limits[mark] for mark in marks if isinstance(mark, Evolves))])
 
 
 def _default(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from evolute.core.loop import AllFailedError, Loop
 from evolute.core.population import Population, best
 from evolute.core.protocols import Learner, Plan, Strategy
 from evolute.core.resume import RemakeError
-from evolute.core.rng import derive
+from evolute.core.rng import derive, stream
 from evolute.core.solo import adapt, is_train
 from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
 from evolute.core.worker import Worker
@@ -35,6 +35,8 @@ from evolute.store.lock import held
 
 CHANGEABLE = {"interval", "mode", "stop.score", "stop.steps", "stop.time", "stop.turns"}
 """What may differ when a run that has begun goes on."""
+EXAMPLES = 8
+"""How many draws from the space a learner is asked about before a run begins."""
 Begin = Callable[[Path, Config, Population], None]
 
 
@@ -156,6 +158,8 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
         if standing.decisions:
             turn = min(member.turns for member in standing.population.members)
             notify(Told(f"going on with {folder} at turn {turn}"))
+        for advice in parts.advice:
+            notify(Told(advice, warning=True))
         how.begin(folder, config, standing.population)
         Loop(
             parts.plan,
@@ -200,11 +204,12 @@ def _measure_again(folder: Path, config: Config, parts: Parts, journal: Journal,
 
 @dataclass(frozen=True)
 class Parts:
-    """What a config names, built."""
+    """What a config names, built, and what its user should be told before it is used."""
 
     learner: Learner[Any]
     plan: Plan
     strategy: Strategy
+    advice: Sequence[str]
 
 
 def assembled(config: Config, settled: Mapping[str, Any]) -> Parts:
@@ -218,9 +223,20 @@ def assembled(config: Config, settled: Mapping[str, Any]) -> Parts:
     architecture = frozenset(learner.architecture) & config.space.keys()
     plan = Plan(config.space, config.values["population"], interval, config.stop.horizon(interval), first, architecture)
     try:
-        return Parts(learner, plan, config.strategy.maker(plan, **config.strategy.settings))
+        strategy = config.strategy.maker(plan, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
+    return Parts(learner, plan, strategy, _advice(learner, config, interval))
+
+
+def _advice(learner: Learner[Any], config: Config, interval: int) -> Sequence[str]:
+    """What the learner has to say of members such as this run will have."""
+    rng = stream(config.values["seed"], "examples")
+    examples = [{**config.learner.settings, **config.space.sample(rng)} for _ in range(EXAMPLES)]
+    try:
+        return learner.advice(interval, examples)
+    except ValueError as error:
+        raise ConfigError(f"{config.learner.name}: {error}") from error
 
 
 def _learner(config: Config, settled: Mapping[str, Any]) -> Learner[Any]:

@@ -27,6 +27,14 @@ class League:
     keeps_own: bool = True
     architecture: tuple[str, ...] = ()
 
+    settled: ClassVar = {}
+
+    def advice(self, interval, examples):
+        return ()
+
+    def measure(self, tree, hparams, *, seed, episodes, progress):
+        return None
+
     def shape(self, hparams):
         return "one"
 

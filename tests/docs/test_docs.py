@@ -18,8 +18,8 @@ def test_the_config_page_is_up_to_date():
     assert (ROOT / "docs" / "config.md").read_text() == page, "run python docs/make_config.py"
 
 
-def test_the_readmes_program_runs_as_it_stands(tmp_path):
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+@pytest.mark.parametrize("program", re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL))
+def test_the_readmes_programs_run_as_they_stand(program, tmp_path):
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

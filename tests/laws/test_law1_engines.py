@@ -36,6 +36,14 @@ class Flock:
     keeps_own: bool = False
     architecture: tuple[str, ...] = ("width",)
 
+    settled: ClassVar = {}
+
+    def advice(self, interval, examples):
+        return ()
+
+    def measure(self, tree, hparams, *, seed, episodes, progress):
+        return None
+
     def shape(self, hparams):
         return str(hparams["width"])
 

@@ -87,6 +87,12 @@ class Learner(Protocol[C]):
     def settled(self) -> Mapping[str, Json]:
         """What the learner chose where its settings left it open; a run that goes on is given the same again."""
 
+    def advice(self, interval: int, examples: Sequence[Hparams]) -> Sequence[str]:
+        """What a user should know before training begins in turns of so many steps, a sentence each.
+
+        Raises ValueError if hyper-parameters such as these examples cannot be trained with.
+        """
+
     def shape(self, hparams: Hparams) -> str:
         """Members whose hyper-parameters have the same shape can train in one cohort."""
 

@@ -50,6 +50,9 @@ class Solo:
     architecture: tuple[str, ...] = ()
     settled: Mapping[str, Any] = field(default_factory=dict)
 
+    def advice(self, interval: int, examples: Sequence[Hparams]) -> Sequence[str]:
+        return ()
+
     def shape(self, hparams: Hparams) -> str:
         return ""
 

@@ -7,6 +7,7 @@ from tests.learners.ppo.training import learner, played, train, values
 
 from evolute.core.order import Order, Ref
 from evolute.core.worker import Worker
+from evolute.envs.spec import EnvSpec
 from evolute.testing.memory import MemoryStates
 
 QUICK = {"lr": 1e-2, "envs": 8, "unroll": 32, "minibatches": 2, "widths": (16,), "discount": 0.9}
@@ -52,8 +53,6 @@ def test_the_better_action_is_taken():
 
 
 def test_the_value_at_a_time_limit_is_bootstrapped_and_at_a_true_end_it_is_not():
-    from evolute.envs.spec import EnvSpec
-
     made = learner(EnvSpec("tests.learners.ppo.test_host:EndlessReward", time_limit=10), gae_lambda=0.9, **QUICK)
     worker, _ = train(made, steps=120_000)
     assert values(made, worker, [[0.0]]) == pytest.approx(10, abs=0.7)
@@ -64,9 +63,7 @@ def test_the_value_at_a_time_limit_is_bootstrapped_and_at_a_true_end_it_is_not()
 
 @pytest.mark.parametrize(("how", "said"), [("raise", "the simulator exploded"), ("nan", "not a finite number")])
 def test_an_env_that_breaks_fails_its_member_alone(how, said):
-    from evolute.envs.spec import EnvSpec
-
-    made = learner(EnvSpec("tests.learners.ppo.test_host:Breaks", {"how": how}), **{**QUICK, "envs": 4})
+    made = learner(EnvSpec("tests.learners.ppo.test_host:Breaks", {"Breaks": {"how": how}}), **{**QUICK, "envs": 4})
     orders = [Order(m, 0, {}, steps=256, seed=m) for m in range(8)]
     worker = Worker(made, MemoryStates())
     reports = worker.train(orders)

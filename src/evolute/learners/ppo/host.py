@@ -209,6 +209,10 @@ class Host:
     programs: Programs
     enough: int = 20
 
+    @property
+    def time_limit(self) -> int | None:
+        return self.env.time_limit
+
     def turn(
         self, model: Model, states: Sequence[State], tasks: Sequence[Assignment], ring: int, progress: Progress
     ) -> list[Trained]:

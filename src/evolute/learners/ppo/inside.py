@@ -31,6 +31,7 @@ class Inside:
     env: JaxEnv
     programs: Programs
     enough: int = 100
+    time_limit: None = None
 
     def turn(
         self, model: Model, states: Sequence[State], tasks: Sequence[Assignment], ring: int, progress: Progress

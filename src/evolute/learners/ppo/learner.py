@@ -34,6 +34,10 @@ class World(Protocol):
     def enough(self) -> int:
         """How many episodes measure a member well in reasonable time."""
 
+    @property
+    def time_limit(self) -> int | None:
+        """The longest an episode can be, if every turn begins its episodes afresh."""
+
     def turn(
         self, model: Model, states: Sequence[State], tasks: Sequence[Assignment], ring: int, progress: Progress
     ) -> list[Trained]: ...
@@ -57,6 +61,18 @@ class PPO:
     repeatable: bool = True
     keeps_own: bool = False
     architecture: tuple[str, ...] = ARCHITECTURE
+
+    def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
+        """A warning if episodes on the host, which every turn begins afresh, may not fit into a turn."""
+        for hparams in examples:
+            self._model(self._full(hparams))
+        limit, each = self.world.time_limit, interval // self.settings.envs
+        if self.settings.fitness == "evaluation" or limit is None or each >= limit:
+            return []
+        return [
+            f"a turn has {each:,} steps of each environment, and an episode may take {limit:,}: scores will only tell of the "
+            f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or ppo.fitness=evaluation"
+        ]
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)

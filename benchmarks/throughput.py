@@ -1,0 +1,261 @@
+"""How fast a population trains: PPO with two 64x64 networks on CartPole, 16 members, against what people use today.
+
+Every line is a ratio of figures measured in this run, one after another on the same machine, each the best of `--repeats`.
+Evolute's figures are of the whole product: `evolute.run` with journal, checkpoints, fitness and PBT, from the end of its
+first turn (which compiles) to the end of its last. Peers train in environments of their own under benchmarks/.venvs, which
+this script makes when they are missing; they are given the settings in which they were found fastest.
+
+    python benchmarks/throughput.py                       # everything; about half an hour
+    python benchmarks/throughput.py matched default       # some parts
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PEERS, VENVS = HERE / "peers", HERE / ".venvs"
+MATCHED = {"envs": 8, "unroll": 128, "epochs": 4, "minibatches": 4}
+DEFAULT = {"envs": 1, "unroll": 2048, "epochs": 10, "minibatches": 32}
+INTERVAL = 8192
+SPACE = {"lr": "log[1e-5, 1e-2]", "entropy": "log[1e-4, 1e-1]", "discount": "1-log[0.9, 0.999]", "clip": "[0.05, 0.4]"}
+
+
+def plain_cartpole() -> Any:
+    """Gymnasium's CartPole as any user's environment: single copies, stepped one by one."""
+    import gymnasium
+
+    return gymnasium.make("CartPole-v1")
+
+
+def product(options: dict[str, Any]) -> dict[str, float]:
+    """Environment steps per second of a whole run after its first turn, and what share of the machine it worked."""
+    import evolute
+
+    settings = {**MATCHED, **options.get("ppo", {})}
+    population, turns = options.get("population", 16), options["turns"]
+    with tempfile.TemporaryDirectory() as folder:
+        started, worked = time.perf_counter(), time.process_time()
+        run = evolute.run(
+            "ppo",
+            env=options.get("env", "CartPole-v1"),
+            population=population,
+            interval=INTERVAL,
+            stop={"turns": turns},
+            folder=Path(folder) / "run",
+            display="none",
+            ppo={**SPACE, **settings},
+        )
+        busy = (time.process_time() - worked) / (time.perf_counter() - started) / (os.cpu_count() or 1)
+        first = run.member(0).lineage[0].report.seconds
+    return {"steps_per_second": population * (turns - 1) * INTERVAL / (run.elapsed - first), "cpu_share": busy}
+
+
+def bare(options: dict[str, Any]) -> dict[str, float]:
+    """The same updates in the compiled program alone: nothing but its own loop."""
+    import jax
+    import numpy as np
+
+    from evolute.core.order import Order
+    from evolute.core.protocols import silently
+    from evolute.envs.spec import EnvSpec
+    from evolute.learners.ppo import members, ppo, rollout
+    from evolute.learners.ppo.learner import _traced
+    from evolute.learners.ppo.settings import Settings
+    from evolute.learners.ppo.state import key_data, stacked
+
+    made: Any = ppo(env=EnvSpec("cartpole"), settings=Settings(**{**MATCHED, **options.get("ppo", {})}))
+    population = options.get("population", 16)
+    full = made._full({})
+    model = made._model(full)
+    blank, tally = rollout.blank_worlds(model, made.world.env), rollout.blank_tally(100)
+    states = made.found([Order(m, 0, {}, steps=1, seed=m) for m in range(population)])
+    rows = members.spread(stacked([rollout.Row(state.learnt, blank, tally) for state in states], members.capacity(population)))
+    given = [rollout.Inputs(key_data(m), _traced(full), np.int32(1), np.int32(10**6)) for m in range(population)]
+    inputs = members.spread(stacked(given, members.capacity(population)))
+    each = max(1, INTERVAL // model.batch)
+
+    def advance(rows: Any, number: int) -> Any:
+        chunk = rollout.Chunk(np.int32(number * each), np.int32(each))
+        from functools import partial
+
+        function = partial(rollout.updates, model, made.world.env)
+        return made.world.programs.call(("turn", model), function, population, rows, inputs, chunk, silently)
+
+    rows = jax.block_until_ready(advance(rows, 0))
+    started = time.perf_counter()
+    for turn in range(1, options["turns"]):
+        rows = jax.block_until_ready(advance(rows, turn))
+    steps = population * (options["turns"] - 1) * each * model.batch
+    return {"steps_per_second": steps / (time.perf_counter() - started), "cpu_share": 1.0}
+
+
+def ours(kind: str, repeats: int, **options: Any) -> float:
+    """The best of several runs, each in a process of its own."""
+    command = [sys.executable, __file__, "--measure", kind, json.dumps({"turns": 24, **options})]
+    return max(_answer(command)["steps_per_second"] for _ in range(repeats))
+
+
+def peer(name: str, repeats: int, **options: Any) -> float:
+    """The best of several runs of a peer in its own virtual environment."""
+    venv = VENVS / name
+    if not venv.exists():
+        print(f"(making the environment of {name})", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        requirements = str(PEERS / f"{name}.txt")
+        subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", "-r", requirements], check=True)
+    flags = [text for key, value in options.items() for text in (f"--{key}", str(value))]
+    command = [str(venv / "bin" / "python"), str(PEERS / f"{name}.py"), *flags]
+    answers = [_answer(command) for _ in range(repeats)]
+    if all(answer.get("cpu_share", 1) < 0.9 for answer in answers):
+        print(f"  warning: {name} was disturbed: it had {answers[0]['cpu_share']:.0%} of its cores")
+    return max(answer["steps_per_second"] for answer in answers)
+
+
+def _answer(command: list[str]) -> dict[str, float]:
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+    answer: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return answer
+
+
+def say(text: str, figure: float, *others: tuple[str, float]) -> None:
+    """A figure and its ratios to others."""
+    ratios = "".join(f"   {figure / other:6.1f}x {name} ({other:,.0f})" for name, other in others)
+    print(f"{text:48} {figure:10,.0f} steps/s{ratios}", flush=True)
+
+
+def matched(repeats: int) -> None:
+    sb3 = peer("sb3_cartpole", repeats, **MATCHED, processes=2, seconds=15)
+    agile = peer("agilerl_cartpole", repeats, seconds=15)
+    ray = peer("ray_tune_sb3", 1, seconds=60)
+    figure = ours("product", repeats)
+    say("8 envs x 128, 4 epochs, 4 minibatches", figure, ("two SB3", sb3), ("AgileRL", agile), ("Ray Tune with SB3", ray))
+
+
+def default(repeats: int) -> None:
+    sb3 = peer("sb3_cartpole", repeats, **DEFAULT, processes=2, seconds=15)
+    say("SB3's defaults: 1 env x 2048, 10 epochs, 32", ours("product", repeats, ppo=DEFAULT, turns=8), ("two SB3", sb3))
+
+
+def against_bare(repeats: int) -> None:
+    pairs = [(ours("product", 1), ours("bare", 1)) for _ in range(repeats)]
+    whole, loop = max(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
+    say("the whole product", whole, ("of its bare compiled loop", loop))
+
+
+def host(repeats: int) -> None:
+    sb3 = peer("sb3_cartpole", repeats, **MATCHED, processes=2, seconds=15)
+    for text, env in (
+        ("envpool", "envpool:CartPole-v1"),
+        ("Gymnasium, vectorised", "gym:CartPole-v1"),
+        ("Gymnasium, single envs", "benchmarks.throughput:plain_cartpole"),
+    ):
+        say(f"host environments: {text}", ours("product", repeats, env=env, turns=8), ("two SB3", sb3))
+
+
+def sizes(repeats: int) -> None:
+    found = {size: ours("product", repeats, population=size, turns=max(6, 384 // size)) for size in (2, 4, 8, 16, 64, 256)}
+    for size, figure in found.items():
+        say(f"population {size}", figure, ("of the best", max(found.values())))
+
+
+def widths(repeats: int) -> None:
+    """Against the arithmetic: multiply-adds of policy and value network, relative to width 64."""
+    work = {width: 2 * (4 * width + width * width) + 3 * width for width in (64, 128, 256)}
+    found = {width: ours("product", repeats, ppo={"widths": [width, width]}, turns=8) for width in work}
+    for width, figure in found.items():
+        share = figure * work[width] / (found[64] * work[64])
+        print(f"widths {width:3}: {figure:10,.0f} steps/s, {share:.2f} of the arithmetic per second of width 64")
+
+
+def compiling(repeats: int) -> None:
+    """How long the first turn of the demo takes longer than its second, without and with a warm cache."""
+    code = (
+        "import evolute, sys; r = evolute.run(preset='cartpole', steps=24576, folder=sys.argv[1], display='none');"
+        "t = [x.report.seconds for x in r.member(0).lineage]; print(t[0] - t[2])"
+    )
+    for name in ("cold", "warm"):
+        found = []
+        for _ in range(repeats):
+            with tempfile.TemporaryDirectory() as folder:
+                cache = {**os.environ, "XDG_CACHE_HOME": str(Path(folder) / "cache")}
+                for place in range(2 if name == "warm" else 1):
+                    command = [sys.executable, "-c", code, str(Path(folder) / f"run{place}")]
+                    done = subprocess.run(command, check=True, capture_output=True, text=True, env=cache)
+                found.append(float(done.stdout.split()[-1]))
+        print(f"compile time of the demo, {name} cache: {min(found):.1f} s", flush=True)
+
+
+def inheritance(repeats: int) -> None:
+    """What it costs to gather the rows of a turn from others' states and to spread them, against the turn."""
+    answer = _answer([sys.executable, __file__, "--measure", "gather", json.dumps({"turns": 10 * repeats})])
+    print(f"inheritance: {answer['gather'] * 1e3:.2f} ms, {answer['gather'] / answer['turn']:.2%} of a turn of 8,192 steps")
+
+
+def gather(options: dict[str, Any]) -> dict[str, float]:
+    """Time to assemble a cohort whose rows all come from other members, and time of a turn."""
+    from evolute.core.order import Order, Ref
+    from evolute.core.worker import Worker
+    from evolute.envs.spec import EnvSpec
+    from evolute.learners.ppo import members, ppo
+    from evolute.learners.ppo.settings import Settings
+    from evolute.learners.ppo.state import stacked
+    from evolute.testing.memory import MemoryStates
+
+    made: Any = ppo(env=EnvSpec("cartpole"), settings=Settings(**MATCHED))
+    worker = Worker(made, MemoryStates())
+    worker.train([Order(m, 0, {}, steps=INTERVAL, seed=m) for m in range(16)])
+    orders = [Order(m, 1, {}, start=Ref((m + 5) % 16, 0), steps=INTERVAL, seed=m) for m in range(16)]
+    started = time.perf_counter()
+    worker.train(orders)
+    turn = time.perf_counter() - started
+    found = []
+    for _ in range(options["turns"]):
+        started = time.perf_counter()
+        cohort = worker._assemble(orders)
+        members.spread(stacked([state.learnt for state in cohort], 16))
+        members.spread(stacked([state.worlds for state in cohort], 16))
+        found.append(time.perf_counter() - started)
+    return {"gather": sorted(found)[len(found) // 2], "turn": turn}
+
+
+PARTS: dict[str, Callable[[int], None]] = {
+    "matched": matched,
+    "default": default,
+    "bare": against_bare,
+    "host": host,
+    "sizes": sizes,
+    "widths": widths,
+    "compile": compiling,
+    "inheritance": inheritance,
+}
+MEASURES = {"product": product, "bare": bare, "gather": gather}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    sys.path.insert(0, str(HERE.parent))
+    if asked.measure:
+        print(json.dumps(MEASURES[asked.measure[0]](json.loads(asked.measure[1]))))
+        return
+    for part in asked.parts or PARTS:
+        PARTS[part](asked.repeats)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""From a run to a policy: train, show, play, film and export, as a user types it; kill and resume in between."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import evolute
+from evolute.policy import load
+
+SMALL = {"envs": 4, "unroll": 64, "minibatches": 2, "widths": [16], "lr": "log[1e-3, 1e-2]"}
+
+
+def evolute_cli(*arguments, cwd, ok=True):
+    done = subprocess.run([sys.executable, "-m", "evolute", *map(str, arguments)], cwd=cwd, capture_output=True, text=True)
+    assert (done.returncode == 0) is ok, done.stderr
+    return done.stdout if ok else done.stderr
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a short run in it."""
+    folder = tmp_path_factory.mktemp("policy")
+    settings = [f"ppo.{key}={json.dumps(value) if key != 'lr' else value}" for key, value in SMALL.items()]
+    out = evolute_cli(
+        "run", "-m", "learner=ppo", "env=CartPole-v1", "population=4", "interval=1024", "stop.turns=3", *settings,
+        "--folder", "a", cwd=folder,
+    )  # fmt: skip
+    assert "compiling" in out
+    assert "measured again: " in out
+    assert "100 fresh episodes" in out
+    return folder
+
+
+def test_a_member_plays_fresh_episodes(place):
+    told = json.loads(evolute_cli("play", "a", "--episodes", 7, "--json", cwd=place))
+    assert told["episodes"] == 7
+    assert 8 <= told["lowest"] <= told["mean"] <= told["highest"] <= 500
+    assert "fresh episodes" in evolute_cli("play", "a", "--member", 2, "--episodes", 3, cwd=place)
+
+
+def test_a_film_is_made_of_an_episode(place):
+    told = json.loads(evolute_cli("play", "a", "--episodes", 1, "--film", "b.gif", "--json", cwd=place))
+    with Image.open(place / "b.gif") as film:
+        assert film.n_frames > 1
+        assert film.size == (300, 200)
+    assert told["pictures"] > 5
+    evolute_cli("play", "a", "--episodes", 1, "--film", "b.mp4", cwd=place)
+    assert (place / "b.mp4").stat().st_size > 1000
+    assert "call it .gif or .mp4" in evolute_cli("play", "a", "--episodes", 1, "--film", "b.avi", cwd=place, ok=False)
+
+
+def test_an_exported_policy_needs_numpy_alone(place):
+    assert "policy.npz" in evolute_cli("export", "a", cwd=place)
+    code = """
+import sys
+for name in ("jax", "gymnasium", "scipy", "pydantic"):
+    sys.modules[name] = None
+from evolute.policy import load
+print(load("policy.npz")([0.0, 0.0, 0.2, 0.0]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=place, capture_output=True, text=True, check=True)
+    run = evolute.load(place / "a")
+    assert int(done.stdout) == run.best.policy(np.array([0.0, 0.0, 0.2, 0.0]))
+    assert load(place / "policy.npz").about["network"]["widths"] == [16]
+    assert "a .npz file" in evolute_cli("export", "a", "policy.txt", cwd=place, ok=False)
+
+
+def test_a_run_that_was_left_in_the_middle_ends_in_the_same_weights(tmp_path, stopped_at):
+    arguments = {
+        "env": "CartPole-v1", "population": 4, "interval": 512, "stop": {"turns": 4}, "ppo": SMALL, "display": "none",
+    }  # fmt: skip
+    whole = evolute.run("ppo", folder=tmp_path / "whole", **arguments)
+    stopped_at(12, lambda: evolute.run("ppo", folder=tmp_path / "left", **arguments))
+    left = evolute.run("ppo", folder=tmp_path / "left", **arguments)
+    for slot in range(4):
+        one, other = whole.member(slot).turn.report, left.member(slot).turn.report
+        assert (one.digest, one.metrics) == (other.digest, other.metrics)
+
+
+def test_a_time_limit_trains_in_a_child_with_the_same_result(tmp_path):
+    arguments = {"env": "cartpole", "population": 2, "interval": 512, "stop": {"turns": 2}, "ppo": SMALL, "display": "none"}
+    here = evolute.run("ppo", folder=tmp_path / "here", **arguments)
+    there = evolute.run("ppo", folder=tmp_path / "there", limit=200, **arguments)
+    assert here.best.turn.report.digest == there.best.turn.report.digest
+
+
+def test_a_short_turn_on_the_host_is_warned_about(tmp_path):
+    out = evolute_cli(
+        "run", "-m", "learner=ppo", "env=gym:CartPole-v1", "population=2", "interval=512", "stop.turns=1", "ppo.envs=4",
+        "ppo.unroll=32", "--folder", "c", cwd=tmp_path,
+    )  # fmt: skip
+    assert "an episode may take 500" in out
+
+
+def test_learners_without_a_policy_say_so(tmp_path):
+    evolute_cli("run", "toy", "--folder", "t", cwd=tmp_path)
+    assert "has no policy" in evolute_cli("export", "t", cwd=tmp_path, ok=False)
+    assert "cannot be played" in evolute_cli("play", "t", cwd=tmp_path, ok=False)

@@ -86,7 +86,7 @@ def of(learner, *overrides, **hparams):
 
 def first(config):
     """The hyper-parameters that the first members start with, as the strategy gets them."""
-    return assembled(config).plan.first
+    return assembled(config, {}).plan.first
 
 
 # --- what is a range, and what is a value
@@ -290,7 +290,7 @@ def test_a_plug_ins_setting_has_its_type(setting):
 def test_a_value_that_the_strategy_refuses_is_a_config_error(setting):
     config = toy(setting)
     with pytest.raises(ConfigError, match=rf"pbt.*{setting.partition('.')[2]}"):
-        assembled(config)
+        assembled(config, {})
 
 
 def test_a_learners_setting_without_default_must_be_given():
@@ -441,7 +441,7 @@ def test_where_and_how_a_run_is_carried_out_is_not_its_identity(settings):
         ["interval=5"],
         ["mode=async"],
         ["score=theta0"],
-        ["env=CartPole-v1"],
+        ["wrap.time_limit=5"],
         ["strategy=random_search"],
         ["pbt.quantile=0.2"],
         ["learner=deceptive", "deceptive.h=[0, 1]", "init="],

@@ -55,9 +55,18 @@ TASKS = {
     ),
     "Pendulum": Task(
         "gymnax:Pendulum-v1",
-        500_000,
+        1_000_000,
         -250,
-        {"lr": 1e-3, "discount": 0.9, "epochs": 10, "envs": 4, "unroll": 256, "minibatches": 16, "normalize_reward": True},
+        {
+            "lr": 1e-3,
+            "anneal": 1_000_000,
+            "discount": 0.9,
+            "epochs": 10,
+            "unroll": 256,
+            "minibatches": 32,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
     ),
     "LunarLander": Task(
         "LunarLander-v3",

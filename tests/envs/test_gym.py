@@ -3,9 +3,9 @@ from __future__ import annotations
 import sys
 
 import gymnasium
-import host_probes  # noqa: F401 - registers its envs
 import numpy as np
 import pytest
+import tests.envs.host_probes  # noqa: F401 - registers its envs
 from rows import alone_as_among_others, play
 
 from evolute.envs.gym import gym
@@ -71,7 +71,7 @@ def test_the_registered_options_are_kept():
 
 
 def test_a_module_that_registers_an_id_is_imported():
-    assert isinstance(gym("host_probes:probes/TrueEnd-v0", {}), SerialEnv)
+    assert isinstance(gym("tests.envs.host_probes:probes/TrueEnd-v0", {}), SerialEnv)
     with pytest.raises(ValueError, match="no module 'nowhere' to import"):
         gym("nowhere:Env-v0", {})
 

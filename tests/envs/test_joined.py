@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import gymnasium
-import host_probes  # noqa: F401 - registers its envs
 import numpy as np
 import pytest
+import tests.envs.host_probes  # noqa: F401 - registers its envs
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from rows import alone_as_among_others, play
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import gymnasium
-import host_probes
 import numpy as np
 import pytest
 from rows import alone_as_among_others, play
+from tests.envs import host_probes
 
 from evolute.envs.interface import HostEnv, JaxEnv
 from evolute.envs.own import own

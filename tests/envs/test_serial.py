@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import gymnasium
-import host_probes
 import numpy as np
 import pytest
 from gymnasium.spaces import Text
 from rows import play
+from tests.envs import host_probes
 
 from evolute.envs.serial import SerialEnv
 

@@ -145,3 +145,9 @@ def test_scores_of_an_evaluation_are_on_the_same_luck():
     reports = worker.train(heirs)
     assert len({report.metrics["score"] for report in reports}) == 1
     assert len({report.metrics["return"] for report in reports}) > 1
+
+
+def test_dense_networks_can_look_at_images():
+    settings = {**SMALL, "network": "mlp", "normalize_obs": True}
+    _, (report,) = train(learner("gymnax:Breakout-MinAtar", **settings), steps=64)
+    assert report.metrics["episodes"] >= 0

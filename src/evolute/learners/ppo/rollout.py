@@ -169,20 +169,23 @@ def normalised(
     Observations are scaled by what was known when they were acted upon, rewards by the returns up to now.
     """
     raw = rollout.obs.reshape((model.batch, *rollout.obs.shape[2:]))
+    if not model.image:
+        raw = raw.reshape((model.batch, -1)).astype(jnp.float32)
     valid = rollout.valid.ravel()
     obs = learnt.obs if model.image else _if(h.normalize_obs, lambda: normal.seen(learnt.obs, raw, valid), learnt.obs)
 
-    def back(running: jax.Array, now: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    def back(running: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         running = running * h.discount * (1 - now[1]) + now[0]
         return running, running
 
     def counted() -> tuple[normal.Moments, jax.Array]:
-        after, along = jax.lax.scan(back, discounted, (rollout.reward, rollout.first, rollout.valid))
+        after, along = jax.lax.scan(back, discounted, (rollout.reward, rollout.first))
         return normal.seen(learnt.returns, along.ravel(), valid), after
 
     returns, discounted = _if(h.normalize_reward, counted, (learnt.returns, discounted))
     scale = jnp.where(h.normalize_reward > 0, jax.lax.rsqrt(returns.variance + normal.TINY), 1.0) * h.reward_scale
-    seen = view(model, learnt.obs, h.normalize_obs)(raw).reshape(rollout.obs.shape)
+    seen = view(model, learnt.obs, h.normalize_obs)(raw)
+    seen = seen.reshape((model.unroll, model.envs, *seen.shape[1:]))
     return learnt._replace(obs=obs, returns=returns), rollout._replace(obs=seen, reward=rollout.reward * scale), discounted
 
 

@@ -1,0 +1,88 @@
+"""Episodes of environments on the host: what is running, what has ended, and whose environment broke."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from evolute.envs.interface import Vector
+from evolute.learners.ppo.evaluate import Played
+from evolute.learners.ppo.rollout import Tally
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Episodes:
+    """The running and the ended episodes of all members, and who can no longer be trained, on the host."""
+
+    members: int
+    envs: int
+    ended: list[list[tuple[int, float, float]]] = field(init=False)
+    """Of each member: which env, its return and its length."""
+    errors: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.returns = np.zeros((self.members, self.envs))
+        self.lengths = np.zeros((self.members, self.envs))
+        self.ended = [[] for _ in range(self.members)]
+
+    def stepped(self, vector: Vector, actions: Any, valid: Array) -> tuple[Array, Array, Array, Array]:
+        """Step all envs and count: observations [member * env, …]; rewards, ends and terminations [member, env].
+
+        Where a step is not `valid`, the env was reset instead.
+        """
+        obs, reward, terminated, truncated = vector.step(actions)
+        reward = np.array(reward, np.float32).reshape(valid.shape)
+        obs = self._checked(vector, obs, reward)
+        reward *= valid
+        over = terminated.reshape(valid.shape) * valid
+        ends = np.maximum(over, truncated.reshape(valid.shape) * valid)
+        self._count(reward, ends > 0, valid)
+        return obs, reward, ends, over
+
+    def _count(self, reward: Array, ends: Array, valid: Array) -> None:
+        self.returns += reward
+        self.lengths += valid
+        if ends.any():
+            for member, env in np.argwhere(ends):
+                self.ended[member].append((int(env), self.returns[member, env], self.lengths[member, env]))
+            self.returns[ends] = 0
+            self.lengths[ends] = 0
+
+    def _checked(self, vector: Vector, obs: Array, reward: Array) -> Array:
+        """Find members whose env raised or gave what is not a number: their turn has failed, and what they see is zeroed."""
+        whole = obs.dtype.kind != "f"
+        if np.isfinite(reward).all() and (whole or np.isfinite(obs).all()):
+            return obs
+        for row, error in vector.failures.items():
+            self.errors.setdefault(row // self.envs, "".join(traceback.format_exception(error)))
+        obs = np.array(obs)
+        grid = obs.reshape((*reward.shape, *obs.shape[1:]))
+        for member in range(self.members):
+            if not (np.isfinite(reward[member]).all() and (whole or np.isfinite(grid[member]).all())):
+                self.errors.setdefault(member, "the environment gave a reward or an observation that is not a finite number")
+                reward[member], grid[member] = 0, 0
+        return obs
+
+    def tally(self, member: int, ring: int, losses: Array, updates: int, sound: Any) -> Tally:
+        last = np.array(self.ended[member][-ring:], np.float32).reshape(-1, 3)
+        return Tally(last[:, 1], last[:, 2], np.int32(len(self.ended[member])), losses, np.int32(updates), sound)
+
+    def first(self, member: int, each: Sequence[int]) -> Played:
+        """The first episodes of each env, as many as `each` says; one that never ended counts as it stands."""
+        found = []
+        for env, number in enumerate(each):
+            ended = [(returned, length) for place, returned, length in self.ended[member] if place == env]
+            running = (self.returns[member, env], self.lengths[member, env])
+            found += [*ended, *[running] * number][:number]
+        return Played(*np.array(found, np.float32).T)
+
+    def enough(self, each: Sequence[int]) -> bool:
+        """Whether every env of every member has ended so many episodes."""
+        counts = np.array([np.bincount([one[0] for one in ended], minlength=self.envs) for ended in self.ended])
+        return bool((counts >= each).all())

@@ -1,4 +1,4 @@
-"""Does PPO learn as it should? Trains five seeds of each task with fixed settings and prints the table of docs/learning.md.
+"""Does PPO learn as it should? Trains five seeds of each task with fixed settings and prints the table of docs/ppo.md.
 
 Each seed is a member of one population that inherits nothing, so all five train in one program. What is compared with the
 goal is the mean return over 100 fresh episodes after training (60 games for Pong), with the likeliest action taken.
@@ -55,12 +55,13 @@ TASKS = {
     ),
     "Pendulum": Task(
         "gymnax:Pendulum-v1",
-        1_000_000,
+        500_000,
         -250,
         {
             "lr": 1e-3,
             "anneal": 1_000_000,
             "discount": 0.9,
+            "std": "state",
             "epochs": 10,
             "unroll": 256,
             "minibatches": 32,
@@ -73,14 +74,13 @@ TASKS = {
         1_000_000,
         200,
         {
-            "lr": 5e-4,
-            "anneal": 1_000_000,
+            "lr": 3e-4,
             "discount": 0.999,
             "gae_lambda": 0.98,
             "entropy": 0.01,
             "envs": 16,
-            "unroll": 256,
-            "minibatches": 16,
+            "unroll": 1024,
+            "minibatches": 256,
         },
     ),
     "MinAtar Breakout": Task(

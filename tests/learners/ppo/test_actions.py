@@ -17,7 +17,7 @@ def test_log_probability_and_entropy_of_choices_are_those_of_the_softmax():
     actions = actions_of(space, std="constant", squash=False)
     outputs = jnp.asarray(RNG.normal(size=(4, 5)), jnp.float32)
     chosen = np.array([[0, 1], [2, 0], [1, 1], [0, 0]])
-    log_prob, entropy = actions.log_prob_and_entropy({}, outputs, jnp.asarray(chosen, jnp.float32))
+    log_prob, entropy = actions.log_prob_and_entropy({}, outputs.T, jnp.asarray(chosen.T, jnp.float32))
     for row in range(4):
         parts = [np.array(jax.nn.softmax(outputs[row, :3]), float), np.array(jax.nn.softmax(outputs[row, 3:]), float)]
         assert log_prob[row] == pytest.approx(sum(np.log(p[c]) for p, c in zip(parts, chosen[row], strict=True)), abs=1e-5)
@@ -40,7 +40,7 @@ def test_log_probability_and_entropy_of_a_gaussian(std):
     action = RNG.normal(size=(3, 2))
     weights = {"log_std": jnp.asarray(log_std, jnp.float32)}
     log_prob, entropy = actions.log_prob_and_entropy(
-        weights, jnp.asarray(outputs, jnp.float32), jnp.asarray(action, jnp.float32)
+        weights, jnp.asarray(outputs.T, jnp.float32), jnp.asarray(action.T, jnp.float32)
     )
     normal = stats.norm(mean, np.exp(log_std))
     np.testing.assert_allclose(log_prob, normal.logpdf(action).sum(axis=1), rtol=1e-4)
@@ -52,8 +52,8 @@ def test_a_squashed_gaussian_has_a_density_over_actions():
     actions = Gaussian((-1.0,), (1.0,), (1,), squash=True)
     weights = {"log_std": jnp.array([-0.3])}
     place = np.linspace(-0.9999, 0.9999, 40_001)
-    raw = jnp.asarray(np.arctanh(place), jnp.float32)[:, None]
-    log_prob, _ = actions.log_prob_and_entropy(weights, jnp.full((len(place), 1), 0.4), raw)
+    raw = jnp.asarray(np.arctanh(place), jnp.float32)[None]
+    log_prob, _ = actions.log_prob_and_entropy(weights, jnp.full((1, len(place)), 0.4), raw)
     assert np.trapezoid(np.exp(np.asarray(log_prob, float)), place) == pytest.approx(1, abs=1e-2)
 
 

@@ -76,6 +76,18 @@ def test_the_gradient_of_a_product_is_that_of_jax(width):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("widths", [(8,), (8, 6), (8, 6, 4)])
+def test_twins_taken_together_are_the_two_networks(widths):
+    network = Network((3,), 2, spread=2, widths=widths)
+    vector = jnp.asarray(random_weights(network))
+    weights, together = networks.unpacked(network, vector), networks.grouped(network, vector)
+    np.testing.assert_array_equal(np.concatenate([part.ravel() for part in together.values()]), vector)
+    obs, memory = jnp.asarray(RNG.normal(size=(7, 3)), jnp.float32), jnp.zeros((7, 1))
+    outputs, values = networks.twins(network, together, obs.T)
+    np.testing.assert_allclose(outputs.T, networks.policy(network, weights, obs, memory)[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(values, networks.value(network, weights, obs, memory), rtol=1e-5, atol=1e-6)
+
+
 def test_a_memory_along_a_rollout_is_that_of_single_steps():
     network = Network((3,), 2, memory=5, shared=True, widths=(8,))
     weights = networks.unpacked(network, jnp.asarray(random_weights(network)))

@@ -1,7 +1,8 @@
 """What a policy's outputs mean: distributions over discrete, multi-discrete and continuous actions.
 
 An action travels through the program as a row of numbers [batch, action]: class indices, or the Gaussian's sample before
-it is squashed or clipped. `to_env` makes of it what the environment takes.
+it is squashed or clipped. `to_env` makes of it what the environment takes. What is learnt from lies the other way round,
+[output, …] and [action, …], since long rows are the faster ones.
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ class Categories:
         return self.sample(weights, outputs, jnp.zeros_like(outputs))
 
     def log_prob_and_entropy(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
-        log_prob, entropy = jnp.zeros(outputs.shape[:-1]), jnp.zeros(outputs.shape[:-1])
-        for place, logits in enumerate(self._split(outputs)):
-            logs = jax.nn.log_softmax(logits)
-            picked = jnp.arange(logits.shape[-1]) == action[..., place, None]
-            log_prob += jnp.sum(jnp.where(picked, logs, 0.0), axis=-1)
-            entropy -= jnp.sum(jnp.exp(logs) * logs, axis=-1)
+        """Of actions [action, …] under outputs [output, …]."""
+        log_prob, entropy = jnp.zeros(outputs.shape[1:]), jnp.zeros(outputs.shape[1:])
+        for place, logits in enumerate(self._split(outputs, axis=0)):
+            logs = jax.nn.log_softmax(logits, axis=0)
+            picked = _column(jnp.arange(len(logits)), logits) == action[place]
+            log_prob += jnp.sum(jnp.where(picked, logs, 0.0), axis=0)
+            entropy -= jnp.sum(jnp.exp(logs) * logs, axis=0)
         return log_prob, entropy
 
     def to_env(self, action: Any) -> Any:
@@ -65,9 +67,9 @@ class Categories:
         whole = action.astype(np.int32) + np.array(self.starts, np.int32)
         return whole[..., 0] if self.single else whole
 
-    def _split(self, outputs: jax.Array) -> list[jax.Array]:
+    def _split(self, outputs: jax.Array, axis: int = -1) -> list[jax.Array]:
         ends = np.cumsum(self.sizes)[:-1].tolist()
-        return jnp.split(outputs, ends, axis=-1) if ends else [outputs]
+        return jnp.split(outputs, ends, axis=axis) if ends else [outputs]
 
 
 @dataclass(frozen=True)
@@ -103,13 +105,16 @@ class Gaussian:
         return self._moments(weights, outputs)[0]
 
     def log_prob_and_entropy(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The entropy of a squashed action has no closed form: it is estimated with tanh's slope at the mean."""
-        mean, log_std = self._moments(weights, outputs)
+        """Of actions [action, …] under outputs [output, …].
+
+        The entropy of a squashed action has no closed form: it is estimated with tanh's slope at the mean.
+        """
+        mean, log_std = self._moments(weights, outputs, axis=0)
         normal = -0.5 * jnp.square((action - mean) * jnp.exp(-log_std)) - log_std - 0.5 * math.log(2 * math.pi)
         entropy = jnp.broadcast_to(log_std, mean.shape) + 0.5 * math.log(2 * math.pi * math.e)
         if self.squash:
             normal, entropy = normal - _log_slope(action), entropy + _log_slope(mean)
-        return jnp.sum(normal, axis=-1), jnp.sum(entropy, axis=-1)
+        return jnp.sum(normal, axis=0), jnp.sum(entropy, axis=0)
 
     def to_env(self, action: Any) -> Any:
         low, high = np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
@@ -120,14 +125,20 @@ class Gaussian:
             bounded = action.clip(low, high)
         return bounded.reshape((*bounded.shape[:-1], *self.shape))
 
-    def _moments(self, weights: Weights, outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def _moments(self, weights: Weights, outputs: jax.Array, axis: int = -1) -> tuple[jax.Array, jax.Array]:
         if self.std == "constant":
-            return outputs, jnp.clip(weights["log_std"], *LOG_STD)
-        mean, log_std = jnp.split(outputs, 2, axis=-1)
+            log_std = weights["log_std"] if axis else _column(weights["log_std"], outputs)
+            return outputs, jnp.clip(log_std, *LOG_STD)
+        mean, log_std = jnp.split(outputs, 2, axis=axis)
         return mean, jnp.clip(log_std, *LOG_STD)
 
 
 Actions = Categories | Gaussian
+
+
+def _column(vector: jax.Array, outputs: jax.Array) -> jax.Array:
+    """A vector [output] that goes along with outputs [output, …]."""
+    return vector.reshape((-1, *(1,) * (outputs.ndim - 1)))
 
 
 def _log_slope(x: jax.Array) -> jax.Array:

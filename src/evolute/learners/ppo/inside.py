@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -32,12 +32,14 @@ class Inside:
     programs: Programs
     enough: int = 100
     time_limit: None = None
+    _blanks: dict[Model, Worlds] = field(default_factory=dict)
+    _pace: dict[tuple[Model, int], float] = field(default_factory=dict)
 
     def turn(
         self, model: Model, states: Sequence[State], tasks: Sequence[Assignment], ring: int, progress: Progress
     ) -> list[Trained]:
         """One turn of each member under its assignment; the last `ring` episodes of each are kept in its tally."""
-        blank, tally = rollout.blank_worlds(model, self.env), rollout.blank_tally(ring)
+        blank, tally = self._blank(model), rollout.blank_tally(ring)
         worlds = [state.worlds if _fits(state.worlds, blank) else None for state in states]
         rows = [Row(state.learnt, world or blank, tally) for state, world in zip(states, worlds, strict=True)]
         inputs = [
@@ -64,16 +66,23 @@ class Inside:
     def _advance(self, model: Model, row: Any, inputs: Any, tasks: Sequence[Assignment], progress: Progress) -> Any:
         """All updates of a turn, some at a time, so that there is progress to be seen and Ctrl-C is heard."""
         function = partial(rollout.updates, model, self.env)
-        total, done, size = max(task.updates for task in tasks), 0, 1
+        kind = (model, len(tasks))
+        total, done = max(task.updates for task in tasks), 0
         while done < total:
+            size = max(1, round(self._pace.get(kind, 0) * SLICE))
             chunk = Chunk(np.int32(done), np.int32(min(size, total - done)))
             started = time.perf_counter()
             row = self.programs.call(("turn", model), function, len(tasks), row, inputs, chunk, progress)
             jax.block_until_ready(row)
             done += int(chunk.count)
             progress(done / total, "")
-            size = max(1, round(int(chunk.count) * SLICE / (time.perf_counter() - started)))
+            self._pace[kind] = int(chunk.count) / (time.perf_counter() - started)
         return row
+
+    def _blank(self, model: Model) -> Worlds:
+        if model not in self._blanks:
+            self._blanks[model] = rollout.blank_worlds(model, self.env)
+        return self._blanks[model]
 
 
 def _fits(worlds: Worlds | None, blank: Worlds) -> bool:

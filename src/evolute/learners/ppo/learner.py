@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import gymnasium
@@ -129,7 +130,7 @@ class PPO:
         return [float(value) for value in played[0].returns]
 
     def _full(self, hparams: Hparams) -> dict[str, Any]:
-        return {**asdict(self.settings), **hparams}
+        return {**vars(self.settings), **hparams}
 
     def _model(self, hparams: Hparams) -> Model:
         return model_of(self.observation_space, self.action_space, hparams, masked=self.masked)
@@ -141,12 +142,7 @@ class PPO:
 
     def _about(self, model: Model, hparams: Hparams) -> dict[str, Any]:
         """What a policy is made of, besides its weights."""
-        return {
-            "network": _lists(asdict(model.network)),
-            "actions": {"kind": type(model.actions).__name__.lower(), **_lists(asdict(model.actions))},
-            "strides": networks.strides(model.network),
-            "normalize_obs": bool(hparams["normalize_obs"]) and not model.image,
-        }
+        return {**_made_of(model), "normalize_obs": bool(hparams["normalize_obs"]) and not model.image}
 
     def _measured(self, model: Model, states: Sequence[State], orders: Sequence[Order], progress: Progress) -> list[float]:
         """The mean return of each member over episodes whose luck depends on the turn alone."""
@@ -160,6 +156,15 @@ class PPO:
             played = self.world.play(model, chosen, episodes, greedy=self.settings.greedy, seed=seed, progress=progress)
             found |= {row: float(np.mean(one.returns)) for row, one in zip(rows, played, strict=True)}
         return [found[row] for row in range(len(orders))]
+
+
+@cache
+def _made_of(model: Model) -> dict[str, Any]:
+    return {
+        "network": _lists(asdict(model.network)),
+        "actions": {"kind": type(model.actions).__name__.lower(), **_lists(asdict(model.actions))},
+        "strides": networks.strides(model.network),
+    }
 
 
 def _player(state: State) -> Player:

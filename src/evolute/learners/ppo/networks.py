@@ -1,8 +1,9 @@
 """Policy and value networks as plain functions of one flat weight vector.
 
 A member's weights are one vector, so that the optimiser, inheritance and a checkpoint deal with one array; `unpacked` gives
-the named matrices back as views. Initialisation is orthogonal (as PPO's reference implementations have it) and runs on
-the host.
+the named matrices back as views. Where policy and value are twins, dense networks of one shape, their layers lie side by side,
+so that `twins` takes both through one product. Initialisation is orthogonal (as PPO's reference implementations have it) and
+runs on the host.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ class Network:
     """Whether policy and value share all but their heads; those with memory do."""
 
     @property
+    def twin(self) -> bool:
+        """Whether policy and value are two dense networks of one shape."""
+        return self.kind == "mlp" and not self.shared
+
+    @property
     def units(self) -> int:
         """The width of the memory that is carried along, which is never empty."""
         return max(self.memory, 1)
@@ -75,8 +81,8 @@ def parts(network: Network) -> list[Part]:
     """All arrays of a network, in the order in which they lie in the weight vector."""
     found: list[Part] = []
     width = network.widths[-1]
-    for torso in ("shared",) if network.shared else ("actor", "critic"):
-        found += _torso(network, torso)
+    torsos = [list(_torso(network, name)) for name in (("shared",) if network.shared else ("actor", "critic"))]
+    found += [part for layer in zip(*torsos, strict=True) for part in layer]
     if network.memory:
         found += [
             *_dense("memory/in", width, 3 * network.memory, 1.0),
@@ -104,6 +110,37 @@ def unpacked(network: Network, weights: Any) -> dict[str, Any]:
         found[part.name] = weights[start : start + part.size].reshape(part.shape)
         start += part.size
     return found
+
+
+def grouped(network: Network, weights: jax.Array) -> dict[str, jax.Array]:
+    """The arrays to learn in a weight vector, in its order; those of twins are one array [twin, …] for each part."""
+    found: dict[str, jax.Array] = {}
+    start = 0
+    for part in parts(network):
+        name, shape = part.name, part.shape
+        if network.twin and name.startswith("critic/"):
+            continue
+        if network.twin and name.startswith("actor/"):
+            name, shape = name.replace("actor/", "twins/"), (2, *shape)
+        number = math.prod(shape)
+        found[name] = weights[start : start + number].reshape(shape)
+        start += number
+    return found
+
+
+def twins(network: Network, weights: Weights, obs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Outputs [output, batch] and values [batch] of twins, from observations [feature, batch] and `grouped` weights."""
+    act = ACTIVATIONS[network.activation]
+    x = act(jnp.tensordot(weights["twins/dense0/w"], obs, axes=((1,), (0,))) + weights["twins/dense0/b"][..., None])
+    for place in range(1, len(network.widths)):
+        name = f"twins/dense{place}"
+        x = act(jnp.einsum("tio,tib->tob", weights[f"{name}/w"], x) + weights[f"{name}/b"][..., None])
+    width = network.widths[-1]
+    policy, value = jnp.pad(weights["policy/w"], ((0, width), (0, 0))), jnp.pad(weights["value/w"], ((width, 0), (0, 0)))
+    heads = jnp.concatenate([policy, value], axis=1)
+    bias = jnp.concatenate([weights["policy/b"], weights["value/b"]])
+    both = jnp.einsum("io,ib->ob", heads, x.reshape((2 * width, -1))) + bias[:, None]
+    return both[:-1], both[-1]
 
 
 def strides(network: Network) -> list[int]:

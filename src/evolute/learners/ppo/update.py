@@ -23,13 +23,33 @@ Carried = tuple[Optimiser, jax.Array]
 class Table(NamedTuple):
     """A rollout as rows to draw minibatches from: steps, or whole envs [env, time, …] for networks with memory.
 
-    `facts` are the action, its log-probability, the old value, the target, validity and being an episode's first step.
+    The last axis of `facts` holds the action and then what `Facts` names.
     """
 
     obs: jax.Array
     facts: jax.Array
-    advantage: jax.Array
     memory: jax.Array
+
+
+class Facts(NamedTuple):
+    """What is known of each step of a minibatch, besides its observation and action."""
+
+    log_prob: jax.Array
+    value: jax.Array
+    target: jax.Array
+    valid: jax.Array
+    first: jax.Array
+    advantage: jax.Array
+
+
+class Draw(NamedTuple):
+    """One minibatch: the rows it takes, for twins their observations [feature, row], and [fact, (time,) row]."""
+
+    order: jax.Array
+    obs: jax.Array
+    facts: jax.Array
+    rate: jax.Array
+    root: jax.Array
 
 
 def improve(
@@ -56,26 +76,21 @@ def advantages(rollout: Rollout, last_value: jax.Array, h: Traced) -> jax.Array:
 
 
 def _table(model: Model, learnt: Learnt, rollout: Rollout, advantage: jax.Array, memory: jax.Array) -> Table:
-    weights = networks.unpacked(model.network, learnt.optimiser.weights)
-    log_prob, _ = model.actions.log_prob_and_entropy(weights, rollout.outputs, rollout.action)
-    columns = (log_prob, rollout.value, advantage + rollout.value, rollout.valid, rollout.first)
-    facts = jnp.concatenate([rollout.action, *(column[..., None] for column in columns)], axis=-1)
+    weights = networks.grouped(model.network, learnt.optimiser.weights)
+    outputs, action = jnp.moveaxis(rollout.outputs, -1, 0), jnp.moveaxis(rollout.action, -1, 0)
+    log_prob, _ = model.actions.log_prob_and_entropy(weights, outputs, action)
+    known = Facts(log_prob, rollout.value, advantage + rollout.value, rollout.valid, rollout.first, advantage)
+    facts = jnp.concatenate([rollout.action, jnp.stack(known, axis=-1)], axis=-1)
     if model.network.memory:
-        return Table(*_swapped(rollout.obs, facts, advantage), memory)
-    obs, facts, advantage = (x.reshape((model.batch, *x.shape[2:])) for x in (rollout.obs, facts, advantage))
-    return Table(obs, facts, advantage, memory)
-
-
-def _swapped(obs: jax.Array, facts: jax.Array, advantage: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """[time, env, …] as [env, time, …], or back."""
-    return jnp.swapaxes(obs, 0, 1), jnp.swapaxes(facts, 0, 1), jnp.swapaxes(advantage, 0, 1)
+        return Table(jnp.swapaxes(rollout.obs, 0, 1), jnp.swapaxes(facts, 0, 1), memory)
+    obs, facts = (x.reshape((model.batch, *x.shape[2:])) for x in (rollout.obs, facts))
+    return Table(obs, facts, memory)
 
 
 def _learn(
     model: Model, optimiser: Optimiser, table: Table, h: Traced, lr: jax.Array, key: jax.Array
 ) -> tuple[Optimiser, jax.Array]:
     rows = table.obs.shape[0]
-    size = rows // model.minibatches
     multipliers = jnp.asarray(coprimes(rows))
     draws = jax.random.bits(key, (2,))
 
@@ -83,28 +98,42 @@ def _learn(
         turned = number.astype(jnp.uint32)
         multiplier = multipliers[(draws[0] + turned) % len(multipliers)]
         shift = (draws[1] + turned * 40503) % rows
-        order = (multiplier * jnp.arange(rows, dtype=jnp.uint32) + shift) % rows
-        order = order.reshape(model.minibatches, size)
-        return jax.lax.scan(minibatch, carried, (order, _centred(model, table, order, h)))[0]
+        order = ((multiplier * jnp.arange(rows, dtype=jnp.uint32) + shift) % rows).reshape((model.minibatches, -1))
+        drawn = Draw(order, *_drawn(model, table, order, h), *_rates(lr, carried[0].count + jnp.arange(model.minibatches)))
+        return jax.lax.scan(minibatch, carried, drawn)[0]
 
-    def minibatch(carried: Carried, now: tuple[jax.Array, jax.Array]) -> tuple[Carried, None]:
+    def minibatch(carried: Carried, draw: Draw) -> tuple[Carried, None]:
         optimiser, sums = carried
-        order, advantage = now
-        drawn = Table(
-            table.obs[order], table.facts[order], advantage, table.memory[order] if model.network.memory else table.memory
-        )
-        slope, losses = jax.grad(_loss, argnums=1, has_aux=True)(model, optimiser.weights, drawn, h)
-        return (_adam(optimiser, slope, lr, h), sums + losses), None
+        weights = networks.grouped(model.network, optimiser.weights)
+        slopes, losses = jax.grad(_loss, argnums=1, has_aux=True)(model, weights, table, draw, h)
+        slope = jnp.concatenate([slopes[name].ravel() for name in weights])
+        return (_adam(optimiser, slope, draw, h), sums + losses), None
 
+    blank = jnp.zeros((len(LOSSES), *_rows(model)))
     epochs = h.epochs.astype(jnp.int32)
-    optimiser, sums = jax.lax.fori_loop(0, epochs, epoch, (optimiser, jnp.zeros(len(LOSSES))))
-    return optimiser, sums / (h.epochs * model.minibatches)
+    optimiser, sums = jax.lax.fori_loop(0, epochs, epoch, (optimiser, blank))
+    return optimiser, jnp.sum(sums.reshape((len(LOSSES), -1)), axis=1) / (h.epochs * model.minibatches)
 
 
-def _centred(model: Model, table: Table, order: jax.Array, h: Traced) -> jax.Array:
-    """The advantages of each minibatch [minibatch, row, …], with mean 0 and deviation 1 if that is asked for."""
-    advantage = table.advantage[order]
-    valid = table.facts[..., -2][order] if model.masked else jnp.ones_like(advantage)
+def _rows(model: Model) -> tuple[int, ...]:
+    """The shape of one fact in a minibatch: steps, or times of several envs."""
+    memory = model.network.memory
+    return (model.unroll, model.envs // model.minibatches) if memory else (model.batch // model.minibatches,)
+
+
+def _drawn(model: Model, table: Table, order: jax.Array, h: Traced) -> tuple[jax.Array, jax.Array]:
+    """For each minibatch its observations, if all are to be looked up at once, and its facts, the advantages centred."""
+    obs = jnp.swapaxes(table.obs[order], 1, 2) if model.network.twin else order
+    facts = jnp.moveaxis(table.facts[order], -1, 1)
+    if model.network.memory:
+        facts = jnp.swapaxes(facts, 2, 3)
+    return obs, jnp.concatenate([facts[:, :-1], _centred(model, facts, h)[:, None]], axis=1)
+
+
+def _centred(model: Model, facts: jax.Array, h: Traced) -> jax.Array:
+    """The advantages of each minibatch [minibatch, …], with mean 0 and deviation 1 if that is asked for."""
+    known = Facts(*(facts[:, model.actions.width + place] for place in range(len(Facts._fields))))
+    advantage, valid = known.advantage, known.valid if model.masked else jnp.ones_like(known.valid)
     axes = tuple(range(1, advantage.ndim))
     number = jnp.maximum(jnp.sum(valid, axis=axes, keepdims=True), 1)
     mean = jnp.sum(advantage * valid, axis=axes, keepdims=True) / number
@@ -112,43 +141,53 @@ def _centred(model: Model, table: Table, order: jax.Array, h: Traced) -> jax.Arr
     return jnp.where(h.normalize_advantage > 0, (advantage - mean) / (jnp.sqrt(variance) + TINY), advantage)
 
 
-def _loss(model: Model, vector: jax.Array, drawn: Table, h: Traced) -> tuple[jax.Array, jax.Array]:
-    weights = networks.unpacked(model.network, vector)
+def _loss(model: Model, weights: networks.Weights, table: Table, draw: Draw, h: Traced) -> tuple[jax.Array, jax.Array]:
+    """PPO's loss, and the share of each row in each of `LOSSES`."""
     width = model.actions.width
-    if model.network.memory:
-        drawn = Table(*_swapped(drawn.obs, drawn.facts, drawn.advantage), drawn.memory)
-        outputs, value = networks.along(model.network, weights, drawn.obs, drawn.facts[..., -1], drawn.memory)
-    else:
-        outputs, value, _ = networks.both(model.network, weights, drawn.obs, drawn.memory)
-    old_log_prob, old_value, target, valid = (drawn.facts[..., width + place] for place in range(4))
-    log_prob, entropy = model.actions.log_prob_and_entropy(weights, outputs, drawn.facts[..., :width])
-    log_ratio = log_prob - old_log_prob
+    action, known = draw.facts[:width], Facts(*draw.facts[width:])
+    outputs, value = _outputs(model, weights, table, draw, known.first)
+    log_prob, entropy = model.actions.log_prob_and_entropy(weights, outputs, action)
+    log_ratio = log_prob - known.log_prob
     ratio = jnp.exp(log_ratio)
-    gain = jnp.minimum(ratio * drawn.advantage, jnp.clip(ratio, 1 - h.clip, 1 + h.clip) * drawn.advantage)
-    near = old_value + jnp.clip(value - old_value, -h.value_clip, h.value_clip)
-    error = jnp.square(value - target)
-    error = jnp.where(h.value_clip > 0, jnp.maximum(error, jnp.square(near - target)), error)
+    free, held = ratio * known.advantage, jnp.clip(ratio, 1 - h.clip, 1 + h.clip) * known.advantage
+    gain = jnp.where(free <= held, free, jax.lax.stop_gradient(held))
+    near = known.value + jnp.clip(value - known.value, -h.value_clip, h.value_clip)
+    error = jnp.square(value - known.target)
+    error = jnp.where(h.value_clip > 0, jnp.maximum(error, jnp.square(near - known.target)), error)
     clipped = (jnp.abs(ratio - 1) > h.clip).astype(jnp.float32)
-    terms = jnp.stack([-gain, 0.5 * error, entropy, ratio - 1 - log_ratio, clipped]).reshape(len(LOSSES), -1)
-    means = _mean(terms, valid.ravel()) if model.masked else jnp.mean(terms, axis=1)
-    return means[0] + h.value_weight * means[1] - h.entropy * means[2], means
+    share = known.valid / jnp.maximum(jnp.sum(known.valid), 1) if model.masked else 1 / math.prod(gain.shape)
+    loss = jnp.sum((0.5 * h.value_weight * error - gain - h.entropy * entropy) * share)
+    return loss, jnp.stack([-gain, 0.5 * error, entropy, ratio - 1 - log_ratio, clipped]) * share
 
 
-def _mean(terms: jax.Array, valid: jax.Array) -> jax.Array:
-    return jnp.sum(terms * valid, axis=1) / jnp.maximum(jnp.sum(valid), 1)
+def _outputs(
+    model: Model, weights: networks.Weights, table: Table, draw: Draw, first: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The policy's outputs [output, (time,) row] and the values [(time,) row]."""
+    if model.network.twin:
+        return networks.twins(model.network, weights, draw.obs)
+    obs = table.obs[draw.order]
+    if model.network.memory:
+        outputs, value = networks.along(model.network, weights, jnp.swapaxes(obs, 0, 1), first, table.memory[draw.order])
+    else:
+        outputs, value, _ = networks.both(model.network, weights, obs, table.memory)
+    return jnp.moveaxis(outputs, -1, 0), value
 
 
-def _adam(optimiser: Optimiser, slope: jax.Array, lr: jax.Array, h: Traced) -> Optimiser:
+def _rates(lr: jax.Array, counts: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Adam's learning rate, and the factor of its root, in the steps after so many."""
+    steps = (counts + 1).astype(jnp.float32)
+    return lr / (1 - BETAS[0] ** steps), jax.lax.rsqrt(1 - BETAS[1] ** steps)
+
+
+def _adam(optimiser: Optimiser, slope: jax.Array, draw: Draw, h: Traced) -> Optimiser:
     """Adam (Kingma & Ba 2015) on the whole weight vector, the length of its gradient limited."""
     length = jnp.sqrt(jnp.sum(jnp.square(slope)))
     slope = slope * jnp.minimum(1.0, h.max_grad_norm / (length + 1e-6))
-    count = optimiser.count + 1
     mean = BETAS[0] * optimiser.mean + (1 - BETAS[0]) * slope
     square = BETAS[1] * optimiser.square + (1 - BETAS[1]) * jnp.square(slope)
-    rate = lr / (1 - BETAS[0] ** count.astype(jnp.float32))
-    root = jax.lax.rsqrt(1 - BETAS[1] ** count.astype(jnp.float32))
-    weights = optimiser.weights - rate * mean / (jnp.sqrt(square) * root + h.adam_eps)
-    return Optimiser(weights, mean, square, count)
+    weights = optimiser.weights - draw.rate * mean / (jnp.sqrt(square) * draw.root + h.adam_eps)
+    return Optimiser(weights, mean, square, optimiser.count + 1)
 
 
 def coprimes(number: int) -> np.ndarray[Any, np.dtype[np.uint32]]:

@@ -117,7 +117,7 @@ def _live(
             outputs, value, memory = networks.both(model.network, weights, seen(worlds.obs), memory)
         else:
             outputs, memory = networks.policy(model.network, weights, seen(worlds.obs), memory)
-            value = jnp.zeros(model.envs)
+            value = None
         action = model.actions.sample(weights, outputs, noise)
         states = jax.tree.unflatten(structure, worlds.states)
         moved = jax.vmap(env.step)(_keys(stepping, 2 * time, model), states, model.actions.to_env(action))
@@ -137,22 +137,28 @@ def _live(
         states, obs = jax.lax.cond(jnp.any(ended), restarted, lambda: (jax.tree.leaves(moved.state), moved.obs))
         returned, length = worlds.episode_return + reward, worlds.episode_length + 1
         ends = ended.astype(jnp.float32)
-        lived = (worlds.obs, action, outputs, value, reward, extra, ends, worlds.first, returned, length)
+        lived = (worlds.obs, action, outputs, value, reward, extra, ends, returned, length)
         return Worlds(states, obs, memory, ends, returned * (1 - ends), length * (1 - ends), worlds.discounted), lived
 
     noise = model.actions.noise(acting, (model.unroll, model.envs))
     after, lived = jax.lax.scan(step, worlds, (noise, jnp.arange(model.unroll)))
-    obs, action, outputs, value, reward, extra, ends, first, returned, length = lived
+    obs, action, outputs, value, reward, extra, ends, returned, length = lived
+    first = jnp.concatenate([worlds.first[None], ends[:-1]])
     value, last_value = _values(model, weights, seen, obs, value, after)
     rollout = Rollout(obs, action, outputs, value, reward, extra, 1 - ends, ends, first, jnp.ones_like(ends))
     return rollout, after, last_value, (returned, length)
 
 
 def _values(
-    model: Model, weights: Weights, seen: Callable[[jax.Array], jax.Array], obs: jax.Array, value: jax.Array, after: Worlds
+    model: Model,
+    weights: Weights,
+    seen: Callable[[jax.Array], jax.Array],
+    obs: jax.Array,
+    value: jax.Array | None,
+    after: Worlds,
 ) -> tuple[jax.Array, jax.Array]:
     """The values of a rollout's observations [time, env] and of the one after it [env], in one pass if they are not known."""
-    if model.network.shared:
+    if value is not None:
         memory = after.memory * (1 - after.first)[:, None]
         return value, networks.value(model.network, weights, seen(after.obs), memory)
     every = jnp.concatenate([obs, after.obs[None]]).reshape((-1, *obs.shape[2:]))

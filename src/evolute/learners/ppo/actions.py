@@ -41,9 +41,14 @@ class Categories:
     def width(self) -> int:
         return len(self.sizes)
 
+    @property
+    def noises(self) -> int:
+        """How many numbers of chance an action takes."""
+        return self.outputs
+
     def noise(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         """Randomness for actions [*shape, output], drawn for a whole rollout at once."""
-        return jax.random.gumbel(key, (*shape, self.outputs))
+        return jax.random.gumbel(key, (*shape, self.noises))
 
     def sample(self, weights: Weights, outputs: jax.Array, noise: jax.Array) -> jax.Array:
         chosen = [jnp.argmax(part, axis=-1) for part in self._split(outputs + noise)]
@@ -94,8 +99,12 @@ class Gaussian:
     def width(self) -> int:
         return math.prod(self.shape)
 
+    @property
+    def noises(self) -> int:
+        return self.width
+
     def noise(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-        return jax.random.normal(key, (*shape, self.width))
+        return jax.random.normal(key, (*shape, self.noises))
 
     def sample(self, weights: Weights, outputs: jax.Array, noise: jax.Array) -> jax.Array:
         mean, log_std = self._moments(weights, outputs)

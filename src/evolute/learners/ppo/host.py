@@ -19,7 +19,7 @@ import numpy as np
 from evolute.core.protocols import Progress
 from evolute.core.rng import derive
 from evolute.envs.interface import HostEnv, Vector
-from evolute.learners.ppo import members, networks
+from evolute.learners.ppo import members, networks, normal
 from evolute.learners.ppo.episodes import Array, Episodes
 from evolute.learners.ppo.evaluate import LIMIT, Played, Player
 from evolute.learners.ppo.model import Learnt, Model, Rollout
@@ -41,11 +41,15 @@ class Acted(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """What a member sees in one step, [env, …]; `first` is 1 where an episode begins."""
+    """What a member has to act upon, [env, …]: its weights, chance for several steps [time, env, …], and what it sees.
 
-    learnt: Learnt
+    `first` is 1 where an episode begins.
+    """
+
+    weights: Any
+    moments: normal.Moments
     normalize_obs: Any
-    key: Any
+    noise: Any
     obs: Any
     first: Any
 
@@ -75,18 +79,19 @@ class Lived(NamedTuple):
     memory: Any
 
 
-def act(model: Model, greedy: bool, acted: Acted, sight: Sight, number: jax.Array) -> Acted:
-    """One member's actions; `number` counts the steps of the turn."""
-    weights = networks.unpacked(model.network, sight.learnt.optimiser.weights)
+def act(model: Model, greedy: bool, acted: Acted, sight: Sight, time: jax.Array) -> Acted:
+    """One member's actions; `time` counts the steps for which there is noise."""
+    weights = networks.unpacked(model.network, sight.weights)
     memory = acted.memory * (1 - sight.first)[:, None]
-    obs = view(model, sight.learnt.obs, sight.normalize_obs)(sight.obs)
+    obs = view(model, sight.moments, sight.normalize_obs)(sight.obs)
     outputs, memory = networks.policy(model.network, weights, obs, memory)
-    if greedy:
-        action = model.actions.mode(weights, outputs)
-    else:
-        key = jax.random.fold_in(jax.random.wrap_key_data(sight.key), number)
-        action = model.actions.sample(weights, outputs, model.actions.noise(key, outputs.shape[:1]))
+    action = model.actions.mode(weights, outputs) if greedy else model.actions.sample(weights, outputs, sight.noise[time])
     return Acted(jnp.concatenate([action, outputs], axis=-1), memory)
+
+
+def draw(model: Model, noise: jax.Array, key: jax.Array, number: jax.Array) -> jax.Array:
+    """One member's chance in the steps of the rollout of this number: [time, env, …]."""
+    return model.actions.noise(jax.random.fold_in(jax.random.wrap_key_data(key), number), noise.shape[:2])
 
 
 def grow(model: Model, growing: Growing, lived: Lived, number: jax.Array) -> Growing:
@@ -169,13 +174,15 @@ class Host:
     ) -> list[Played]:
         each = [len(range(copy, episodes, copies)) for copy in range(copies)]
         capacity, shape = members.capacity(len(players)), (len(players), copies)
-        actor = Actor(self.programs, model, greedy, len(players), copies, progress)
-        learnt, normalize = members.spread(stacked(players, capacity))
-        key = members.spread(np.tile(key_data(seed), (capacity, 1)))
+        keys = np.tile(key_data(seed), (capacity, 1))
+        actor = Actor(self.programs, model, len(players), copies, greedy, keys, progress)
+        learnt, normalize = stacked(players, capacity)
         episodes_of = Episodes(*shape)
         obs, first, valid = vector.reset(), np.ones(shape, np.float32), np.ones(shape, np.float32)
         for number in range(LIMIT * max(each)):
-            done = actor(learnt, normalize, key, obs.reshape((*shape, *obs.shape[1:])), first, number)
+            if number % model.unroll == 0:
+                actor.begin(learnt, normalize, number // model.unroll)
+            done = actor(obs.reshape((*shape, *obs.shape[1:])), first, number % model.unroll)
             obs, _, ends, _ = episodes_of.stepped(vector, _to_env(model, done), valid)
             first, valid = 1 - valid, 1 - ends
             if episodes_of.errors:
@@ -185,34 +192,49 @@ class Host:
         return [episodes_of.first(member, each) for member in range(len(players))]
 
 
-@dataclass
 class Actor:
-    """Chooses actions of all members, one call for each step; their memories stay on the devices."""
+    """Chooses actions of all members, one call for each step; their memories stay where they are computed."""
 
-    programs: Programs
-    model: Model
-    greedy: bool
-    rows: int
-    envs: int
-    progress: Progress
-
-    def __post_init__(self) -> None:
-        self.capacity, self.filled = members.capacity(self.rows), members.spread(members.filled(self.rows))
-        width = self.model.actions.width + self.model.actions.outputs
-        blank = np.zeros((self.capacity, self.envs, width), np.float32)
-        memory = np.zeros((self.capacity, self.envs, self.model.network.units), np.float32)
-        self.acted = members.spread(Acted(blank, memory))
+    def __init__(
+        self, programs: Programs, model: Model, rows: int, envs: int, greedy: bool, keys: Array, progress: Progress
+    ) -> None:
+        self.programs, self.model, self.rows, self.greedy, self.progress = programs, model, rows, greedy, progress
+        self.capacity = members.capacity(rows)
+        self.alone = not model.image and jax.default_backend() == "cpu"
+        self.filled = np.array([rows], np.int32) if self.alone else members.spread(members.filled(rows))
+        width = model.actions.width + model.actions.outputs
+        blank = np.zeros((self.capacity, envs, width), np.float32)
+        memory = np.zeros((self.capacity, envs, model.network.units), np.float32)
+        self.acted = self._placed(Acted(blank, memory))
+        self.keys = members.spread(keys)
+        self.noise = members.spread(np.zeros((self.capacity, model.unroll, envs, model.actions.noises), np.float32))
+        self.sight: tuple[Any, normal.Moments, Any, Any] | None = None
         self._program: Callable[..., Any] | None = None
 
-    def __call__(self, learnt: Any, normalize: Any, key: Any, obs: Array, first: Array, number: int) -> Array:
+    def begin(self, learnt: Learnt, normalize: Any, number: int) -> None:
+        """Get ready for the steps of the rollout of this number."""
+        if not self.greedy or not number:
+            call = self.programs.call
+            name = ("draw", self.model, self.acted.done.shape[1])
+            self.noise = call(
+                name, partial(draw, self.model), self.rows, self.noise, self.keys, np.int32(number), self.progress
+            )
+        self.sight = self._placed((learnt.optimiser.weights, learnt.obs, normalize, self.noise))
+
+    def __call__(self, obs: Array, first: Array, time: int) -> Array:
         """Actions and outputs side by side, [member, env, …]."""
-        sight = Sight(learnt, normalize, key, _padded(obs, self.capacity), _padded(first, self.capacity))
-        arguments = (self.filled, self.acted, sight, np.int32(number))
+        assert self.sight is not None, "an actor begins before it acts"
+        sight = Sight(*self.sight, _padded(obs, self.capacity), _padded(first, self.capacity))
+        arguments = (self.filled, self.acted, sight, np.int32(time))
         if self._program is None:
             function, name = partial(act, self.model, self.greedy), ("act", self.model, self.greedy)
-            self._program = self.programs.compiled(name, function, arguments, self.progress)
+            lift = members.on_one_device if self.alone else members.over_members
+            self._program = self.programs.compiled(name, function, arguments, self.progress, lift)
         self.acted = self._program(*arguments)
         return np.asarray(self.acted.done)[: self.rows]
+
+    def _placed(self, tree: Any) -> Any:
+        return jax.device_put(tree, jax.local_devices()[0]) if self.alone else members.spread(tree)
 
 
 class _Turn:
@@ -230,9 +252,8 @@ class _Turn:
         self.hparams = stacked([task.hparams for task in tasks], self.capacity)
         self.keys = stacked([key_data(task.seed) for task in tasks], self.capacity)
         self.updates = stacked([np.int32(task.updates) for task in tasks], self.capacity)
-        self.normalize, self.key = members.spread((self.hparams.normalize_obs, self.keys))
         self.episodes = Episodes(self.rows, model.envs)
-        self.actor = Actor(host.programs, model, False, self.rows, model.envs, progress)
+        self.actor = Actor(host.programs, model, self.rows, model.envs, False, self.keys, progress)
 
     def run(self, vector: Vector, ring: int) -> list[Trained]:
         obs = vector.reset()
@@ -262,10 +283,11 @@ class _Turn:
         reward, terminated, ends, counted = (np.zeros(grid, np.float32) for _ in range(4))
         firsts = np.zeros((self.capacity, model.unroll + 1, model.envs), np.float32)
         memory = np.array(self.actor.acted.memory)
+        self.actor.begin(self.growing.learnt, self.hparams.normalize_obs, number)
         for time in range(model.unroll):
             now = obs.reshape((*shape, *obs.shape[1:]))
             seen[: self.rows, time], firsts[: self.rows, time] = now, first
-            step = self.actor(self.growing.learnt, self.normalize, self.key, now, first, number * model.unroll + time)
+            step = self.actor(now, first, time)
             obs, gained, ended, over = self.episodes.stepped(vector, _to_env(model, step), valid)
             done[: self.rows, time], reward[: self.rows, time] = step, gained
             terminated[: self.rows, time], ends[: self.rows, time] = over, ended

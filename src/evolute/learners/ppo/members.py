@@ -87,6 +87,13 @@ def over_members(function: Function) -> Any:
     return jax.jit(mapped, donate_argnums=(1,), compiler_options=options)
 
 
+def on_one_device(function: Function) -> Any:
+    """The same for calls so short that spreading them costs more than it saves; all rows are on the first device."""
+    if jax.default_backend() != "cpu":
+        return over_members(function)
+    return jax.jit(partial(_in_turn, function), donate_argnums=(1,), compiler_options=OPTIONS)
+
+
 def _in_turn(function: Function, filled: jax.Array, states: Tree, inputs: Tree, shared: Tree) -> Tree:
     def body(place: jax.Array, states: Tree) -> Tree:
         at = partial(jax.tree.map, lambda leaf: jax.lax.dynamic_index_in_dim(leaf, place, keepdims=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 
@@ -36,13 +37,18 @@ class Programs:
         return self.compiled(name, function, arguments, progress)(*arguments)
 
     def compiled(
-        self, name: Hashable, function: Function, arguments: tuple[Tree, ...], progress: Progress
+        self,
+        name: Hashable,
+        function: Function,
+        arguments: tuple[Tree, ...],
+        progress: Progress,
+        lift: Callable[[Function], Any] = members.over_members,
     ) -> Callable[..., Tree]:
         """The program for arguments like these."""
         members.start(self.devices)
         key = (name, tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arguments)))
         if key not in self._compiled:
             progress(0.0, "compiling")
-            self._compiled[key] = members.over_members(function).lower(*arguments).compile()
+            self._compiled[key] = lift(function).lower(*arguments).compile()
             progress(0.0, "")
         return self._compiled[key]

@@ -179,6 +179,57 @@ def widths(repeats: int) -> None:
         print(f"widths {width:3}: {figure:10,.0f} steps/s, {share:.2f} of the arithmetic per second of width 64")
 
 
+def peak(repeats: int) -> None:
+    """What share of the machine's arithmetic the product reaches, and what its matrix products alone would allow."""
+    figure = ours("product", repeats)
+    large, small = (max(ours(kind, 1) for _ in range(repeats)) for kind in ("large", "small"))
+    print(f"one large matrix product on all cores: {large / 1e9:.0f} GFLOP/s; those of a minibatch: {small / 1e9:.0f} GFLOP/s")
+    print(f"the product makes {figure * _work() / 1e9:.0f} GFLOP/s, {figure * _work() / large:.0%} of the first and ", end="")
+    print(f"{figure * _work() / small:.0%} of the second, which alone would allow {small / _work():,.0f} steps/s")
+
+
+def _work(width: int = 64) -> int:
+    """Operations per environment step: both networks forwards when acting, and three times as much in every epoch."""
+    forwards = 2 * (2 * (4 * width + width * width) + 3 * width)
+    return forwards * (1 + 3 * MATCHED["epochs"])
+
+
+def large(options: dict[str, Any]) -> dict[str, float]:
+    """Operations per second of one large product of float32 on each core at once."""
+    return _products([((1024, 1024), (1024, 1024))], 2)
+
+
+def small(options: dict[str, Any]) -> dict[str, float]:
+    """The same of a minibatch's products, forwards and backwards, of one network."""
+    rows = MATCHED["envs"] * MATCHED["unroll"] // MATCHED["minibatches"]
+    wide, deep = ((64, 4), (4, rows)), ((64, 64), (64, rows))
+    return _products([wide, deep, deep, ((64, rows), (rows, 64)), ((64, rows), (rows, 4))], 2000)
+
+
+def _products(shapes: list[Any], times: int) -> dict[str, float]:
+    from concurrent.futures import ProcessPoolExecutor
+
+    cores = os.cpu_count() or 1
+    with ProcessPoolExecutor(cores) as pool:
+        return {"steps_per_second": sum(pool.map(_multiplied, [shapes] * cores, [times] * cores))}
+
+
+def _multiplied(shapes: list[Any], times: int) -> float:
+    """The best rate of ten tries, in one process."""
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    import numpy as np
+
+    pairs = [[np.random.default_rng(0).normal(size=size).astype(np.float32) for size in pair] for pair in shapes]
+    found = []
+    for _ in range(10):
+        started = time.perf_counter()
+        for _ in range(times):
+            for one, other in pairs:
+                one @ other
+        found.append(time.perf_counter() - started)
+    return times * sum(2 * one[0] * one[1] * other[1] for one, other in shapes) / min(found)
+
+
 def compiling(repeats: int) -> None:
     """How long the first turn of the demo takes longer than its second, without and with a warm cache."""
     code = (
@@ -237,10 +288,11 @@ PARTS: dict[str, Callable[[int], None]] = {
     "host": host,
     "sizes": sizes,
     "widths": widths,
+    "peak": peak,
     "compile": compiling,
     "inheritance": inheritance,
 }
-MEASURES = {"product": product, "bare": bare, "gather": gather}
+MEASURES = {"product": product, "bare": bare, "gather": gather, "large": large, "small": small}
 
 
 def main() -> None:

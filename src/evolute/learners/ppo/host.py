@@ -223,7 +223,7 @@ class Actor:
 
     def __call__(self, obs: Array, first: Array, time: int) -> Array:
         """Actions and outputs side by side, [member, env, …]."""
-        assert self.sight is not None, "an actor begins before it acts"
+        assert self.sight is not None
         sight = Sight(*self.sight, _padded(obs, self.capacity), _padded(first, self.capacity))
         arguments = (self.filled, self.acted, sight, np.int32(time))
         if self._program is None:

@@ -43,7 +43,7 @@ class Inside:
         worlds = [state.worlds if _fits(state.worlds, blank) else None for state in states]
         rows = [Row(state.learnt, world or blank, tally) for state, world in zip(states, worlds, strict=True)]
         inputs = [
-            Inputs(key_data(task.seed), task.hparams, np.int32(world is None), np.int32(task.updates))
+            Inputs(key_data(task.seed), np.array(task.hparams), np.int32(world is None), np.int32(task.updates))
             for task, world in zip(tasks, worlds, strict=True)
         ]
         capacity = members.capacity(len(states))

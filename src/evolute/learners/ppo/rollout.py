@@ -50,10 +50,13 @@ class Row(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What one member's turn is given: its key's data, its settings, whether its environments start afresh, and how long."""
+    """What one member's turn is given: its key's data, its settings, whether its environments start afresh, and how long.
+
+    The settings are `Traced` as one array, since every array takes time to hand over.
+    """
 
     key: Any
-    hparams: Traced
+    hparams: Any
     fresh: Any
     updates: Any
 
@@ -81,11 +84,12 @@ def blank_worlds(model: Model, env: JaxEnv) -> Worlds:
 def updates(model: Model, env: JaxEnv, row: Row, inputs: Inputs, chunk: Chunk) -> Row:
     """Some of the updates of one member's turn."""
     key = jax.random.wrap_key_data(inputs.key)
+    hparams = Traced(*(inputs.hparams[place] for place in range(len(Traced._fields))))
     begin = (inputs.fresh > 0) & (chunk.start == 0)
     worlds = jax.lax.cond(begin, lambda: _started(model, env, jax.random.fold_in(key, 0)), lambda: row.worlds)
 
     def update(number: jax.Array, row: Row) -> Row:
-        return _update(model, env, row, inputs.hparams, jax.random.fold_in(key, chunk.start + number + 1))
+        return _update(model, env, row, hparams, jax.random.fold_in(key, chunk.start + number + 1))
 
     count = jnp.minimum(chunk.count, inputs.updates - chunk.start)
     made: Row = jax.lax.fori_loop(0, count, update, row._replace(worlds=worlds))

@@ -71,7 +71,7 @@ TASKS = {
     ),
     "LunarLander": Task(
         "LunarLander-v3",
-        1_000_000,
+        983_040,
         200,
         {
             "lr": 3e-4,
@@ -85,19 +85,19 @@ TASKS = {
     ),
     "MinAtar Breakout": Task(
         "gymnax:Breakout-MinAtar",
-        2_000_000,
+        1_996_800,
         5,
         {"lr": 1e-3, "anneal": 2_000_000, "entropy": 0.01, "envs": 16, "unroll": 64, "widths": [128], "activation": "relu"},
     ),
     "Pong": Task(
         "pong",
-        2_500_000,
+        2_498_560,
         0.9,
         {"lr": 2e-3, "anneal": 2_500_000, "entropy": 0.02, "discount": 0.985, "gae_lambda": 0.93, "envs": 16, "minibatches": 8},
         episodes=60,
     ),
-    "HalfCheetah": Task("HalfCheetah-v5", 1_000_000, float("nan"), MUJOCO, turns=5),
-    "Hopper": Task("Hopper-v5", 1_000_000, float("nan"), MUJOCO, turns=5),
+    "HalfCheetah": Task("HalfCheetah-v5", 993_280, float("nan"), MUJOCO, turns=5),
+    "Hopper": Task("Hopper-v5", 993_280, float("nan"), MUJOCO, turns=5),
 }
 
 

@@ -6,9 +6,10 @@ import os
 
 import pytest
 
+from evolute.learners.ppo.members import FLAGS
 from evolute.store import points
 
-os.environ["JAX_NUM_CPU_DEVICES"] = "2"  # whichever test starts JAX first
+os.environ.update(JAX_NUM_CPU_DEVICES="2", XLA_FLAGS=FLAGS)  # whichever test starts JAX first
 
 
 class StopHereError(Exception):

@@ -7,7 +7,6 @@ On accelerators rows are vectorised instead.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import warnings
 from collections.abc import Callable
@@ -29,22 +28,31 @@ OPTIONS = {
     "xla_cpu_enable_xprof_traceme": False,
 }
 """Each device keeps to its own thread: twice as fast for small operations, and the same bits on any number of cores."""
+FLAGS = f"--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold={1 << 18}"
+"""Loops over little data, such as rollouts of few environments, become one function: up to three times as fast."""
 
 
 @cache
 def start(devices: int) -> None:
     """Bring up JAX with so many virtual CPU devices and a lasting compilation cache, unless it is up already."""
     os.environ.setdefault("NPROC", str(devices))
-    with contextlib.suppress(RuntimeError):
+    flags = os.environ.get("XLA_FLAGS", "")
+    ready = FLAGS in flags
+    if not ready:
+        os.environ["XLA_FLAGS"] = f"{flags} {FLAGS}".strip()
+    try:
         jax.config.update("jax_num_cpu_devices", devices)
+        ready = True
+    except RuntimeError:
+        ready = ready and jax.local_device_count() == devices
     if jax.config.values["jax_compilation_cache_dir"] is None:
         home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         jax.config.update("jax_compilation_cache_dir", str(home / "evolute" / "jax"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-    if jax.default_backend() == "cpu" and jax.local_device_count() != devices:
+    if jax.default_backend() == "cpu" and not ready:
         warnings.warn(
-            f"JAX was started with {jax.local_device_count()} CPU devices before Evolute could ask for {devices}: training "
-            "is slower, and its numbers are not those of other runs; let Evolute start JAX",
+            f"JAX was started with {jax.local_device_count()} CPU devices before Evolute could ask for {devices} and set its "
+            "flags: training is slower, and its numbers are not those of other runs; let Evolute start JAX",
             stacklevel=2,
         )
 

@@ -17,6 +17,9 @@ from evolute.learners.ppo.networks import Weights
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.update import LOSSES, improve
 
+FEW = 8
+"""Up to so many environments, a CPU is faster with matrix-vector products."""
+
 
 class Worlds(NamedTuple):
     """A member's environments between two turns: their states as leaves, what they show, and their running episodes."""
@@ -120,8 +123,7 @@ def _live(
         if model.network.shared:
             outputs, value, memory = networks.both(model.network, weights, seen(worlds.obs), memory)
         else:
-            outputs, memory = networks.policy(model.network, weights, seen(worlds.obs), memory)
-            value = None
+            outputs, value = _outputs(model, weights, seen(worlds.obs)), None
         action = model.actions.sample(weights, outputs, noise)
         states = jax.tree.unflatten(structure, worlds.states)
         moved = jax.vmap(env.step)(_keys(stepping, 2 * time, model), states, model.actions.to_env(action))
@@ -151,6 +153,15 @@ def _live(
     value, last_value = _values(model, weights, seen, obs, value, after)
     rollout = Rollout(obs, action, outputs, value, reward, extra, 1 - ends, ends, first, jnp.ones_like(ends))
     return rollout, after, last_value, (returned, length)
+
+
+def _outputs(model: Model, weights: Weights, obs: jax.Array) -> jax.Array:
+    """The policy's outputs without memory; of few environments one by one, so that the whole step becomes one function."""
+    memory = jnp.zeros((model.envs, model.network.units))
+    if model.envs > FEW or not model.network.twin or jax.default_backend() != "cpu":
+        return networks.policy(model.network, weights, obs, memory)[0]
+    found: jax.Array = jax.lax.map(lambda one: networks.policy(model.network, weights, one[None], memory[:1])[0][0], obs)
+    return found
 
 
 def _values(

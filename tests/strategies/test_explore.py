@@ -18,7 +18,7 @@ MIDDLE = Space({"a": Float(0.01, 100.0, log=True), "b": Float(0.01, 100.0, log=T
 def children_of(rule, space, hparams, heirs, seed=0):
     """The hyper-parameters of `heirs` heirs of member 0 in one decision."""
     population = evolved([1.0] * (heirs + 1), hparams=lambda slot: hparams)
-    children = rule(space, population, dict.fromkeys(range(1, heirs + 1), 0), np.random.default_rng(seed))
+    children = rule(space, population, dict.fromkeys(range(1, heirs + 1), 0), np.random.default_rng(seed), {}).children
     assert sorted(children) == list(range(1, heirs + 1))
     return list(children.values())
 

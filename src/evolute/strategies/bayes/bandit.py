@@ -6,25 +6,17 @@ Each categorical hyper-parameter has one; its arms are the values. Weights are k
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from evolute.strategies.bayes.points import Array
 
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 MANY_PLAYS = 0.2
 """The share of exploration when there are at least as many plays as arms."""
-
-
-class Play(NamedTuple):
-    """One arm that was drawn, its chance of that, whether its weight was capped, and with how many others it was drawn."""
-
-    arm: int
-    chance: float
-    capped: bool
-    plays: int
 
 
 @dataclass(frozen=True)
@@ -37,26 +29,31 @@ class Bandit:
     def fresh(self) -> Array:
         return np.full(self.arms, 1 / self.arms)
 
-    def draw(self, weights: Array, plays: int, rng: np.random.Generator) -> list[Play]:
-        """Draw arms: distinct ones, unless there are as many plays as arms."""
+    def chances(self, weights: Array, plays: int) -> tuple[Array, Mask]:
+        """Each arm's chance of being among so many plays, and which weights had to be capped for that."""
         explored = self._explored(plays)
         if plays >= self.arms:
-            chances = (1 - explored) * weights / weights.sum() + explored / self.arms
-            drawn = [int(arm) for arm in rng.choice(self.arms, size=plays, p=chances)]
-            return [Play(arm, float(chances[arm]) * plays, False, plays) for arm in drawn]
-        share = (1 / plays - explored / self.arms) / (1 - explored) if explored < 1 else math.inf
-        cut, capped = _capped(weights, share)
-        chances = plays * ((1 - explored) * cut / cut.sum() + explored / self.arms)
-        drawn = dep_round(chances, rng)
-        return [Play(drawn[place], float(chances[drawn[place]]), bool(capped[drawn[place]]), plays) for place in rng.permutation(plays)]
+            cut, capped = weights, np.zeros(self.arms, dtype=np.bool_)
+        else:
+            share = (1 / plays - explored / self.arms) / (1 - explored) if explored < 1 else math.inf
+            cut, capped = _capped(weights, share)
+        expected = plays * ((1 - explored) * cut / cut.sum() + explored / self.arms)
+        return np.minimum(expected, 1.0) if plays < self.arms else expected, capped
 
-    def learn(self, weights: Array, rewarded: Sequence[tuple[Play, float]]) -> Array:
-        """The weights after plays with rewards in [0, 1]; an arm whose weight was capped gets no more."""
+    def draw(self, weights: Array, plays: int, rng: np.random.Generator) -> list[int]:
+        """Arms to play: distinct ones, or with repetition where there are as many plays as arms."""
+        chances, _ = self.chances(weights, plays)
+        if plays >= self.arms:
+            return [int(arm) for arm in rng.choice(self.arms, size=plays, p=chances / chances.sum())]
+        return [int(arm) for arm in rng.permutation(dep_round(chances, rng))]
+
+    def learn(self, weights: Array, rewards: Mapping[int, float], plays: int) -> Array:
+        """The weights after a round of so many plays, with the reward in [0, 1] of each arm that was played."""
+        chances, capped = self.chances(weights, plays)
         grown = weights.copy()
-        for play, reward in rewarded:
-            if not play.capped:
-                rate = play.plays * self._explored(play.plays) / self.arms
-                grown[play.arm] *= math.exp(rate * reward / play.chance)
+        for arm, reward in rewards.items():
+            if not capped[arm]:
+                grown[arm] *= math.exp(plays * self._explored(plays) / self.arms * reward / min(chances[arm], 1.0))
         shared = grown + math.e / max(self.rounds, 1) / self.arms * weights.sum()
         return np.asarray(shared / shared.sum())
 
@@ -67,7 +64,7 @@ class Bandit:
         return min(1.0, math.sqrt(bound))
 
 
-def _capped(weights: Array, share: float) -> tuple[Array, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _capped(weights: Array, share: float) -> tuple[Array, Mask]:
     """The weights, cut where one would be drawn with a chance above 1, and which were cut.
 
     The cut `a` solves a / sum(min(w, a)) = share. With the k largest cut, a = share · (sum of the others) / (1 - k share).

@@ -1,19 +1,22 @@
 """How the PB2 family picks categories for heirs: by chance (PB2-Rand), or by bandits (PB2-Mult and PB2-Mix).
 
-A play's reward is the share of recent gains that its turn's gain reaches, which needs no scale and moves with the run.
+The members are the players of a round, as in arXiv 2106.15883: whoever trained with a category tells what it is worth. The
+reward of a turn is the share of recent gains that its gain reaches, which needs no scale and moves with the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
 
 from evolute.core.order import Json
 from evolute.core.population import Population, Turn
-from evolute.strategies.bayes.bandit import Bandit, Play
-from evolute.strategies.bayes.points import Layout, Places
+from evolute.core.param import Choice
+from evolute.strategies.bayes.bandit import Bandit
+from evolute.strategies.bayes.points import Layout, Places, place_of
 from evolute.strategies.bayes.rows import Rows, gain_of
 from evolute.strategies.exploit import Parents
 
@@ -50,27 +53,25 @@ def by_chance(resample: float) -> Pick:
 
 
 def by_bandits(rounds: int, interval: int) -> Pick:
-    """One bandit per category, over `rounds` decisions; its plays are the heirs."""
+    """One bandit per category, over `rounds` decisions. All members play, each its own category; heirs draw theirs anew."""
 
     def pick(
         layout: Layout, population: Population, rows: Rows, parents: Parents, rng: np.random.Generator, memory: Json
     ) -> Picked:
-        bandits = {name: Bandit(len(param.values), rounds) for name, param in layout.categories.items()}
-        weights = {name: np.array(memory.get("weights", {}).get(name, one.fresh())) for name, one in bandits.items()}
-        plays = memory.get("plays", [])
-        done = [(play, reward) for play in plays if (reward := _reward(population, rows, play, interval)) is not None]
-        for name, bandit in bandits.items() if done else ():
-            weights[name] = bandit.learn(weights[name], [(Play(*play["arms"][name]), reward) for play, reward in done])
-        drawn = {name: bandit.draw(weights[name], len(parents), rng) if parents else [] for name, bandit in bandits.items()}
-        chosen = {heir: {name: drawn[name][at] for name in bandits} for at, heir in enumerate(sorted(parents))}
-        running = [play for play in plays if population[play["member"]].turns <= play["turn"]]
-        running += [
-            {"member": heir, "turn": population[heir].turns, "arms": {name: list(play) for name, play in arms.items()}}
-            for heir, arms in chosen.items()
-        ]
-        kept = {name: [float(weight) for weight in one] for name, one in weights.items()}
-        places = {heir: np.array([play.arm for play in arms.values()], dtype=np.int64) for heir, arms in chosen.items()}
-        return Picked(places, {"weights": kept, "plays": running}, _told(layout, kept))
+        heirs = sorted(parents)
+        turns = _since(population, memory.get("turns", [0] * len(population)))
+        weights: dict[str, list[float]] = {}
+        drawn: dict[str, list[int]] = {}
+        for name, param in layout.categories.items():
+            bandit = Bandit(len(param.values), rounds)
+            now = np.array(memory["weights"][name]) if memory else bandit.fresh()
+            if rewards := _rewards(turns, name, param, rows, RECENT * len(population), interval):
+                now = bandit.learn(now, rewards, len(population))
+            weights[name] = [float(weight) for weight in now]
+            drawn[name] = bandit.draw(now, len(heirs), rng) if heirs else []
+        places = {heir: np.array([arms[at] for arms in drawn.values()], dtype=np.int64) for at, heir in enumerate(heirs)}
+        kept = {"weights": weights, "turns": [member.turns for member in population.members]}
+        return Picked(places, kept if layout.categories else {}, _told(layout, weights))
 
     return pick
 
@@ -84,20 +85,21 @@ def _told(layout: Layout, weights: dict[str, list[float]]) -> dict[str, Json]:
     return {"weights": named} if named else {}
 
 
-def _reward(population: Population, rows: Rows, play: Json, interval: int) -> float | None:
-    """The reward of a play whose turn is over: 0 if that failed, None if it is not over or showed nothing."""
-    turn = _finished(population, play["member"], play["turn"])
-    if turn is None:
-        return None
-    if turn.failed:
-        return 0.0
-    gain = gain_of(turn, interval)
-    recent: Sequence[float] = list(rows.gain[-RECENT * len(population) :])
-    return None if gain is None or not recent else float(np.mean(np.array(recent) <= gain))
+def _since(population: Population, counted: Sequence[int]) -> list[Turn]:
+    """The turns that have finished since so many of each slot were counted."""
+    fresh = (takewhile(lambda turn, seen=seen: turn.order.turn >= seen, member.history()) for member, seen in zip(population.members, counted, strict=True))
+    return [turn for turns in fresh for turn in turns]
 
 
-def _finished(population: Population, member: int, number: int) -> Turn | None:
-    return next((turn for turn in population[member].history() if turn.order.turn == number), None)
+def _rewards(turns: Sequence[Turn], name: str, param: Choice, rows: Rows, recent: int, interval: int) -> dict[int, float]:
+    """The mean reward of each value that was played: 0 for a turn that failed, nothing for one that shows nothing."""
+    found: dict[int, list[float]] = {}
+    for turn in turns:
+        gain = gain_of(turn, interval)
+        if turn.failed or (gain is not None and len(rows)):
+            reward = 0.0 if gain is None else float(np.mean(rows.gain[-recent:] <= gain))
+            found.setdefault(place_of(param, turn.order.hparams[name]), []).append(reward)
+    return {place: float(np.mean(rewards)) for place, rewards in sorted(found.items())}
 
 
 def _inherited(layout: Layout, population: Population, parent: int) -> Places:

@@ -31,9 +31,9 @@ Sees = Literal["none", "own", "all"]
 """What the model sees of categories: nothing, only the rows with the heir's own, or all in a mixed kernel."""
 
 
-def width_for(rows: int) -> float:
-    """PB2's sqrt(beta) for so many rows."""
-    return math.sqrt(C1 + max(0.0, math.log(C2 * max(rows, 1))))
+def width_after(turns: int) -> float:
+    """PB2's sqrt(beta), which grows with time: with turns, as in the paper; its public code counts rows."""
+    return math.sqrt(C1 + max(0.0, math.log(C2 * max(turns, 1))))
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Bandits:
         picked = self.pick(layout, population, rows, parents, rng, memory)
         models: dict[tuple[int, ...], Model | None] = {}
         pending = pending_hparams(population, parents)
+        width = width_after(max(member.turns for member in population.members))
         children: dict[int, dict[str, Any]] = {}
         why: dict[int, Mapping[str, Json]] = {}
         families: dict[int, set[str]] = {}
@@ -65,7 +66,7 @@ class Bandits:
             key = tuple(int(place) for place in places) if self.sees == "own" else ()
             if key not in models:
                 models[key] = self._model(layout, rows, places)
-            made = self._proposal(models[key], layout, parent, places, pending, family, rng)
+            made = self._proposal(models[key], layout, parent, places, pending, width, family, rng)
             children[heir], why[heir] = made.hparams, {**made.why, **picked.why}
             pending.append({**parent.order.hparams, **made.hparams})
             family.add(repr(made.hparams))
@@ -90,6 +91,7 @@ class Bandits:
         parent: Turn,
         places: Places,
         pending: list[Hparams],
+        width: float,
         family: set[str],
         rng: np.random.Generator,
     ) -> Proposal:
@@ -102,7 +104,7 @@ class Bandits:
         made = model.propose(
             parent,
             reach,
-            width=width_for(len(model.rows)),
+            width=width,
             pending=self._rivals(layout, pending, places),
             taken=lambda hparams: repr(_ordered(layout, {**hparams, **fixed})) in family,
             interval=self.interval,

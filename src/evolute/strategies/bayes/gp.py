@@ -138,4 +138,4 @@ def _factor(covariance: Array, noise: float) -> Array:
         with contextlib.suppress(LinAlgError):
             factor: Array = cholesky(whole, lower=True, overwrite_a=True, check_finite=False)
             return factor
-    raise ValueError("the covariance of the rows is not positive definite: are all inputs finite numbers?")
+    raise ValueError("the covariance of the rows is not positive definite")

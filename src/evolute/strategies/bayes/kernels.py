@@ -94,7 +94,7 @@ class TimeVarying:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        lengths = [Parameter(f"length{group}", 0.005, 20.0, 0.3, 1.0) for group in range(max(self.groups, default=0) + 1)]
+        lengths = [Parameter(f"length{group}", 0.005, 20.0, 0.2, 0.75) for group in range(max(self.groups, default=0) + 1)]
         rate = Parameter("rate", 1e-4, rate_of(0.5), 0.03, 1.0) if self.fades else Parameter("rate", 1e-12, 1e-12, 1e-12, 1.0)
         mixed = [rate._replace(name="rate_c"), Parameter("mix", 0.0, 1.0, 0.5, 0.25, log=False)] if self.categories else []
         return (Parameter("scale", 0.05, 10.0, 1.0, 0.75), *lengths, rate, *mixed)

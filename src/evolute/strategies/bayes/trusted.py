@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evolute.core.order import Json
-from evolute.core.param import Float
+from evolute.core.param import Float, Param
 from evolute.core.population import Population, Turn
 from evolute.core.space import Space
 from evolute.strategies.bayes.gp import NOISE
@@ -99,9 +99,14 @@ def reach_of(region: Region, layout: Layout, parent: Turn) -> Reach:
     low, high = np.clip(centre - region.side / 2, 0, 1), np.clip(centre + region.side / 2, 0, 1)
     for number, param in enumerate(layout.numbers.values()):
         if not isinstance(param, Float):
-            inside = [param.encode(param.decode(float(unit))) for unit in (low[number], high[number])]
-            near = [float(centre[number]), *steps_from(param, float(centre[number]))]
-            low[number], high[number] = min([*near, *(u for u in inside if u >= low[number])]), max(
-                [*near, *(u for u in inside if u <= high[number])]
-            )
+            low[number], high[number] = _in_steps(param, float(centre[number]), float(low[number]), float(high[number]))
     return Reach(layout, low, high, places, region.changes(len(places)))
+
+
+def _in_steps(param: Param, centre: float, low: float, high: float) -> tuple[float, float]:
+    """The ends of a range at values that a number in steps can have: those inside it, or the centre's neighbours."""
+    near = [centre, *steps_from(param, centre)]
+    for end in (low, high):
+        here = param.encode(param.decode(end))
+        near += [unit for unit in (here, *steps_from(param, here)) if low <= unit <= high]
+    return min(near), max(near)

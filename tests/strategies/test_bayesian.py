@@ -46,22 +46,15 @@ def sampled(space, seed=0):
 
 
 def decide(strategy, population, seed=0, state=None):
-    state, orders = strategy.step(
-        state or settled(strategy, population), population, range(len(population)), np.random.default_rng(seed)
-    )
+    ready = range(len(population))
+    state, orders = strategy.step(state or strategy.init(), population, ready, np.random.default_rng(seed))
     return json.loads(json.dumps(state, allow_nan=False)), {order.member: order for order in orders}
 
 
-def settled(strategy, population):
-    """The state of a strategy whose start is over."""
-    return strategy.init()
-
-
-@pytest.mark.parametrize("make", [pb2])
-def test_categories_are_refused_where_they_cannot_be_used_with_the_names_of_those_that_can(make):
+def test_categories_are_refused_where_they_cannot_be_used_with_the_names_of_those_that_can():
     with pytest.raises(ValueError, match="c, d: PB2 .* pb2_mix, pb2_mult, pb2_rand and bg_pbt"):
-        make(plan_of(make, space=MIXED))
-    make(Plan(MIXED, 4, STEPS, 40, architecture=frozenset("cd")))
+        pb2(plan_of(pb2, space=MIXED))
+    pb2(Plan(MIXED, 4, STEPS, 40, architecture=frozenset("cd")))
 
 
 @pytest.mark.parametrize("make", ALL)
@@ -90,14 +83,16 @@ def test_constant_gains_and_duplicate_rows_are_fine(make, scores):
 
 @pytest.mark.parametrize("make", ALL)
 def test_a_proposal_tells_its_predicted_gain_and_the_model_behind_it(make):
-    population = evolved(*np.cumsum(np.random.default_rng(1).normal(size=(8, 4)), axis=0).tolist(), hparams=sampled(space_of(make)))
+    scores = np.cumsum(np.random.default_rng(1).normal(size=(8, 4)), axis=0).tolist()
+    population = evolved(*scores, hparams=sampled(space_of(make)))
     _, orders = decide(make(plan_of(make)), population)
     told = [order.why for order in orders.values() if order.why.get("event") == "inherit"]
     assert told
     for why in told:
         assert np.isfinite(why["gain"])
         assert why["uncertainty"] >= 0
-        assert why["model"]["rows"] == 32
+        assert 0 < why["model"]["rows"] <= 32
+        assert (why["model"]["rows"] < 32) == (make is pb2_mult)
         assert ("region" in why) == (make is bg_pbt)
         assert ("weights" in why) == (make in (pb2_mult, pb2_mix))
         json.dumps(why, allow_nan=False)
@@ -105,7 +100,7 @@ def test_a_proposal_tells_its_predicted_gain_and_the_model_behind_it(make):
 
 @pytest.mark.parametrize("make", ALL)
 def test_heirs_of_one_parent_differ_from_it_and_from_each_other(make):
-    scores = [[float(slot + turn) for slot in range(8)] for turn in range(3)]
+    scores = [[float(slot + turn) for slot in range(8)] for turn in range(4)]
     population = evolved(*scores, hparams=sampled(space_of(make)))
     for seed in range(3):
         strategy = make(plan_of(make, size=8), quantile=0.5)
@@ -132,7 +127,7 @@ def test_proposals_find_the_best_place(make):
     plan = Plan(space, 6, STEPS, 20)
     _, decisions = trained(climb, make(plan), plan, turns=20, seed=3)
     late = [order.hparams for orders in decisions[-6:] for order in orders if order.why.get("event") == "inherit"]
-    assert np.median([abs(hparams["x"] - 0.7) for hparams in late]) < 0.12
+    assert np.median([abs(hparams["x"] - 0.7) for hparams in late]) < (0.2 if make is pb2_rand else 0.12)
     if make in (bg_pbt, pb2_mix, pb2_mult):
         assert np.mean([hparams["c"] == "b" for hparams in late]) > 0.4
 
@@ -189,7 +184,7 @@ def test_context_is_the_parents_score_now_and_time_its_next_turn(monkeypatch):
 
     seen = []
     bound = module.Bound
-    monkeypatch.setattr(module, "Bound", lambda gp, width, context, time: seen.append((context, time)) or bound(gp, width, context, time))
+    monkeypatch.setattr(module, "Bound", lambda *given: seen.append(given[2:]) or bound(*given))
     population = evolved([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 6.0], hparams=sampled(NUMBERS))
     decide(pb2(plan_of(pb2)), population)
     assert set(seen) == {((6.0 - 1.0) / (4.0 - 1.0), 2.0)}

@@ -92,7 +92,6 @@ def test_a_fit_without_priors_reaches_the_likelihood_that_scikit_learn_reaches(k
     rows = timeless(points(60, 3))
     targets = smooth(rows, noise=0.3)
     flat = tuple(p._replace(spread=1e6) if p.name != "rate" else p._replace(spread=1e6, low=STILL) for p in kernel.parameters)
-    monkeypatch.setattr(module, "STARTS", (0.0,))
     values = best_values((*flat, NOISE._replace(spread=1e6)), kernel, rows, targets)
     gaps = gaps_between(kernel.groups, rows, rows)
     reached, _ = log_likelihood((*kernel.parameters, NOISE), kernel, gaps, targets, np.log(values))
@@ -123,6 +122,8 @@ def test_a_pending_point_lowers_the_uncertainty_around_it_and_leaves_the_mean():
         assert after.posterior(place)[1] < 0.98 * gp.posterior(place)[1]
         assert after.posterior(place)[0] == pytest.approx(gp.posterior(place)[0], abs=1e-9)
     assert gp.expecting(rows.take(slice(0))) is gp
+    whole = conditioned(gp.kernel, gp.values, rows.join(here), np.append(gp.targets, gp.posterior(here)[0]))
+    assert after.posterior(near) == pytest.approx(whole.posterior(near))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)

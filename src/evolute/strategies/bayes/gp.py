@@ -15,12 +15,10 @@ import numpy as np
 from evolute.strategies.bayes.kernels import Gaps, Kernel, Parameter, gaps_between
 from evolute.strategies.bayes.points import Array, Points
 
-NEWEST = 300
+NEWEST = 250
 """Parameters are fitted to so many rows, the newest; all rows count in the posterior."""
 NOISE = Parameter("noise", 1e-4, 5.0, 0.3, 1.0)
-STARTS = (0.0, -1.0)
-"""Where fits begin, in prior spreads away from the likely values."""
-EVALUATIONS = 60
+EVALUATIONS = 40
 
 
 @dataclass(frozen=True)
@@ -60,10 +58,18 @@ class Gp:
 
     def expecting(self, pending: Points) -> Gp:
         """The process that takes pending rows for done, with their gains as predicted."""
+        from scipy.linalg import cho_solve, solve_triangular
+
         if not len(pending):
             return self
-        targets = np.concatenate([self.targets, self.posterior(pending)[0]])
-        return conditioned(self.kernel, self.values, self.points.join(pending), targets)
+        across = self.kernel.matrix(self.values[:-1], gaps_between(self.kernel.groups, self.points, pending))
+        half = solve_triangular(self.factor, across, lower=True, check_finite=False)
+        among = self.kernel.matrix(self.values[:-1], gaps_between(self.kernel.groups, pending, pending))
+        corner = _factor(among - half.T @ half, float(self.values[-1]))
+        factor = np.block([[self.factor, np.zeros_like(across)], [half.T, corner]])
+        targets = np.concatenate([self.targets, across.T @ self.whitened])
+        whitened = cho_solve((factor, True), targets, check_finite=False)
+        return Gp(self.kernel, self.values, self.points.join(pending), targets, factor, whitened)
 
 
 def fitted(kernel: Kernel, points: Points, targets: Array, *, noise: Parameter = NOISE) -> Gp:
@@ -83,7 +89,7 @@ def conditioned(kernel: Kernel, values: Array, points: Points, targets: Array) -
 
 
 def best_values(parameters: tuple[Parameter, ...], kernel: Kernel, points: Points, targets: Array) -> Array:
-    """The parameters of greatest posterior density, from a few starts."""
+    """The parameters of greatest posterior density, climbed to from the likely ones."""
     from scipy.optimize import minimize
 
     gaps = gaps_between(kernel.groups, points, points)
@@ -96,11 +102,8 @@ def best_values(parameters: tuple[Parameter, ...], kernel: Kernel, points: Point
         off = (theta - likely) / spread
         return -value + 0.5 * float(off @ off), -slope + off / spread
 
-    found = []
-    for start in STARTS:
-        begin = np.clip(likely + start * spread, *np.array(bounds).T)
-        found.append(minimize(loss, begin, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxfun": EVALUATIONS}))
-    return natural(parameters, min(found, key=lambda one: one.fun).x)
+    found = minimize(loss, likely, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxfun": EVALUATIONS})
+    return natural(parameters, found.x)
 
 
 def log_likelihood(

@@ -47,8 +47,8 @@ class Rows:
 
     def context(self, score: Array | float) -> Array:
         """A score on the scale on which the scores before these rows run from 0 to 1."""
-        low, high = (float(self.before.min()), float(self.before.max())) if len(self) else (0.0, 0.0)
-        return np.asarray((score - low) / (high - low) if high > low else np.zeros_like(score), dtype=np.float64)
+        low, high = float(self.before.min()) / 2, float(self.before.max()) / 2  # halves, lest a difference overflow
+        return np.asarray((score / 2 - low) / (high - low) if high > low else np.zeros_like(score), dtype=np.float64)
 
 
 def newest_rows(population: Population, *, interval: int, limit: int) -> Rows:

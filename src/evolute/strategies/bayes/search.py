@@ -39,10 +39,10 @@ class Bound:
         mean, deviation = self.gp.posterior(self.points(numbers, places))
         return mean + self.width * deviation
 
-    def slope(self, numbers: Array, places: Places) -> tuple[float, Array]:
-        """The bound at one candidate and its gradient by the numbers."""
-        mean, deviation, by_mean, by_deviation = self.gp.slopes(self.points(numbers[None], places[None]))
-        return float(mean[0] + self.width * deviation[0]), (by_mean + self.width * by_deviation)[0, 1:]
+    def slope(self, numbers: Array, places: Places) -> tuple[Array, Array]:
+        """The bound at each candidate and its gradient by the numbers: [candidate] and [candidate, number]."""
+        mean, deviation, by_mean, by_deviation = self.gp.slopes(self.points(numbers, places))
+        return mean + self.width * deviation, (by_mean + self.width * by_deviation)[:, 1:]
 
 
 @dataclass(frozen=True)
@@ -108,43 +108,40 @@ def best_first(bound: Bound, reach: Reach, rng: np.random.Generator) -> list[tup
     """Candidates within reach, the best first: climbed ones, then those that were drawn."""
     drawn = reach.draw(DRAWS, rng)
     order = np.argsort(-bound.value(*drawn), kind="stable")
-    climbed = [_climb(bound, reach, drawn[0][row], drawn[1][row]) for row in order[:CLIMBS]]
-    values = bound.value(np.array([one for one, _ in climbed]), np.array([other for _, other in climbed]))
-    tops = [climbed[place] for place in np.argsort(-values, kind="stable")]
-    return [*tops, *((drawn[0][row], drawn[1][row]) for row in order)]
+    numbers, places = _climbed(bound, reach, drawn[0][order[:CLIMBS]], drawn[1][order[:CLIMBS]])
+    tops = np.argsort(-bound.value(numbers, places), kind="stable")
+    return [*((numbers[row], places[row]) for row in tops), *((drawn[0][row], drawn[1][row]) for row in order)]
 
 
-def _climb(bound: Bound, reach: Reach, numbers: Array, places: Places) -> tuple[Array, Places]:
-    """Gradient steps on numbers and neighbour steps on the rest, in turns, until neither helps."""
-    stepped = bool(reach.layout.discrete or reach.changes)
-    for attempt in range(ROUNDS if stepped else 1):
-        fixed = reach.layout.discrete if attempt else []
-        climbed = reach.settle(_ascended(bound, reach, numbers, places, fixed)[None])[0]
-        if stepped:
-            climbed, swapped = _best_neighbour(bound, reach, climbed, places)
-            done = np.array_equal(swapped, places) and np.allclose(climbed, numbers, atol=1e-6)
-            numbers, places = climbed, swapped
-            if done:
-                break
-        else:
-            numbers = climbed
+def _climbed(bound: Bound, reach: Reach, numbers: Array, places: Places) -> tuple[Array, Places]:
+    """Gradient steps on numbers and neighbour steps on the rest, in turns: [candidate, …]."""
+    if not (reach.layout.discrete or reach.changes):
+        return _ascended(bound, reach, numbers, places, []), places
+    fixed: list[int] = []
+    for _ in range(ROUNDS):
+        settled = reach.settle(_ascended(bound, reach, numbers, places, fixed))
+        stepped = [_best_neighbour(bound, reach, *candidate) for candidate in zip(settled, places, strict=True)]
+        numbers, places = np.array([one for one, _ in stepped]), np.array([other for _, other in stepped])
+        fixed = reach.layout.discrete
     return numbers, places
 
 
 def _ascended(bound: Bound, reach: Reach, numbers: Array, places: Places, fixed: list[int]) -> Array:
+    """All candidates up the gradient at once, but for the numbers that are fixed."""
     from scipy.optimize import minimize
 
-    if not len(numbers):
+    if not numbers.shape[1] or len(fixed) == numbers.shape[1]:
         return numbers
-    low, high = reach.low.copy(), reach.high.copy()
-    low[fixed] = high[fixed] = numbers[fixed]
+    low, high = np.repeat(reach.low[None], len(numbers), axis=0), np.repeat(reach.high[None], len(numbers), axis=0)
+    low[:, fixed] = high[:, fixed] = numbers[:, fixed]
 
     def loss(at: Array) -> tuple[float, Array]:
-        value, slope = bound.slope(at, places)
-        return -value, -slope
+        values, slopes = bound.slope(at.reshape(numbers.shape), places)
+        return -float(values.sum()), -slopes.ravel()
 
-    found = minimize(loss, numbers, jac=True, bounds=list(zip(low, high, strict=True)), options={"maxfun": EVALUATIONS})
-    return np.clip(found.x, reach.low, reach.high)
+    bounds = list(zip(low.ravel(), high.ravel(), strict=True))
+    found = minimize(loss, numbers.ravel(), jac=True, bounds=bounds, method="L-BFGS-B", options={"maxfun": EVALUATIONS})
+    return np.clip(found.x.reshape(numbers.shape), low, high)
 
 
 def _best_neighbour(bound: Bound, reach: Reach, numbers: Array, places: Places) -> tuple[Array, Places]:

@@ -32,10 +32,12 @@ class Targets:
 
 def standardised(gains: Array) -> Targets:
     """Zero mean, unit deviation, clipped to two deviations."""
-    centre, spread = float(np.mean(gains)), float(np.std(gains))
-    if not spread > 1e-12 * max(1.0, abs(centre)):
-        return Targets(np.zeros_like(gains), lambda target: centre)
-    return Targets(np.clip((gains - centre) / spread, -CLIP, CLIP), lambda target: centre + spread * target)
+    largest = float(np.abs(gains).max()) or 1.0  # squares of huge gains would overflow
+    centre, spread = float(np.mean(gains / largest)), float(np.std(gains / largest))
+    if spread < 1e-12:
+        return Targets(np.zeros_like(gains), lambda target: centre * largest)
+    values = np.clip((gains / largest - centre) / spread, -CLIP, CLIP)
+    return Targets(values, lambda target: (centre + spread * target) * largest)
 
 
 def by_rank(gains: Array) -> Targets:

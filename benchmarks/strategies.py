@@ -90,9 +90,7 @@ def ppo(problem: Problem, strategy: str, seed: int) -> dict[str, float]:
     import evolute
 
     with tempfile.TemporaryDirectory() as folder:
-        run = evolute.run(
-            "ppo", strategy=strategy, seed=seed, folder=Path(folder) / "run", display="none", **problem.settings
-        )
+        run = evolute.run("ppo", strategy=strategy, seed=seed, folder=Path(folder) / "run", display="none", **problem.settings)
         returns = run.best.measure(seed=10_000 + seed, episodes=100) or []
         scores = [[turn.score for turn in member.history()][::-1] for member in run.population.members]
         area = float(np.nanmean(np.nanmax(np.array(scores, dtype=float), axis=0)))

@@ -52,7 +52,7 @@ def decide(strategy, population, seed=0, state=None):
 
 
 def test_categories_are_refused_where_they_cannot_be_used_with_the_names_of_those_that_can():
-    with pytest.raises(ValueError, match="c, d: PB2 .* pb2_mix, pb2_mult, pb2_rand and bg_pbt"):
+    with pytest.raises(ValueError, match=r"c, d: PB2 .* pb2_mix, pb2_mult, pb2_rand and bg_pbt"):
         pb2(plan_of(pb2, space=MIXED))
     pb2(Plan(MIXED, 4, STEPS, 40, architecture=frozenset("cd")))
 
@@ -60,7 +60,9 @@ def test_categories_are_refused_where_they_cannot_be_used_with_the_names_of_thos
 @pytest.mark.parametrize("make", ALL)
 @settings(max_examples=15, deadline=None)
 @given(
-    turns=st.lists(st.lists(st.sampled_from([0.0, 1.0, 1e12, -1e12, 1e-300, None, FAILED]), min_size=4, max_size=4), max_size=4),
+    turns=st.lists(
+        st.lists(st.sampled_from([0.0, 1.0, 1e12, -1e12, 1e-300, None, FAILED]), min_size=4, max_size=4), max_size=4
+    ),
     seed=st.integers(0, 99),
 )
 def test_degenerate_scores_never_make_it_stumble_or_leave_the_space(make, turns, seed):
@@ -248,5 +250,7 @@ def test_a_thousand_rows_are_decided_in_two_seconds(make):
 
 
 def test_importing_the_strategies_loads_no_torch_and_no_jax():
-    code = "import sys, evolute.strategies; print([name for name in ('torch', 'jax', 'sklearn', 'scipy') if name in sys.modules])"
+    code = (
+        "import sys, evolute.strategies; print([name for name in ('torch', 'jax', 'sklearn', 'scipy') if name in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

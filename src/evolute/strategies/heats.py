@@ -70,9 +70,10 @@ class Heats:
 
     def _raced(self, population: Population) -> list[Turn]:
         """The first turns that left a state with a score, the best first; ties go to the earlier turn and lower slot."""
-        turns = [turn for member in population.members for turn in member.history() if turn.order.turn < self.heats]
-        scored = [(-turn.score, turn.ref.turn, turn.ref.member, turn) for turn in turns if not turn.failed and turn.score is not None]
-        return [row[-1] for row in sorted(scored, key=lambda row: row[:3]) if not math.isnan(row[0])]
+        firsts = (turn for member in population.members for turn in member.history() if turn.order.turn < self.heats)
+        well = [(turn.score, turn) for turn in firsts if not turn.failed and turn.score is not None]
+        numbers = [(-score, turn.ref.turn, turn.ref.member, turn) for score, turn in well if not math.isnan(score)]
+        return [row[-1] for row in sorted(numbers, key=lambda row: row[:3])]
 
     def _taken_on(self, population: Population, slot: int, turn: Turn | None, rng: np.random.Generator) -> Order:
         if turn is None:

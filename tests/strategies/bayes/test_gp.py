@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.strategies.bayes.data import points, smooth
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from tests.strategies.bayes.data import points, smooth
 
 from evolute.strategies.bayes import gp as module
 from evolute.strategies.bayes.gp import NOISE, best_values, conditioned, fitted, log_likelihood, natural
@@ -144,4 +144,3 @@ def test_the_same_rows_give_the_same_bits():
     first, again = (fitted(Trusted((0, 1, 2), 2), rows, smooth(rows)) for _ in range(2))
     assert first.values.tobytes() == again.values.tobytes()
     assert first.whitened.tobytes() == again.whitened.tobytes()
-

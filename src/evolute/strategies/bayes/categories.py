@@ -7,14 +7,14 @@ reward of a turn is the share of recent gains that its gain reaches, which needs
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from evolute.core.order import Json
-from evolute.core.population import Population, Turn
 from evolute.core.param import Choice
+from evolute.core.population import Population, Turn
 from evolute.strategies.bayes.bandit import Bandit
 from evolute.strategies.bayes.points import Layout, Places, place_of
 from evolute.strategies.bayes.rows import Rows, gain_of
@@ -87,8 +87,8 @@ def _told(layout: Layout, weights: dict[str, list[float]]) -> dict[str, Json]:
 
 def _since(population: Population, counted: Sequence[int]) -> list[Turn]:
     """The turns that have finished since so many of each slot were counted."""
-    fresh = (takewhile(lambda turn, seen=seen: turn.order.turn >= seen, member.history()) for member, seen in zip(population.members, counted, strict=True))
-    return [turn for turns in fresh for turn in turns]
+    slots = zip(population.members, counted, strict=True)
+    return [turn for member, seen in slots for turn in islice(member.history(), max(member.turns - seen, 0))]
 
 
 def _rewards(turns: Sequence[Turn], name: str, param: Choice, rows: Rows, recent: int, interval: int) -> dict[int, float]:

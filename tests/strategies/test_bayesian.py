@@ -29,6 +29,7 @@ NUMBERS = Space({"x": Float(0, 1), "n": Int(1, 64, log=True), "w": Ordinal(8, 16
 MIXED = Space({**NUMBERS, "c": Choice("a", "b", "c"), "d": Choice(True, False)})
 FOR_CATEGORIES = [pb2_rand, pb2_mult, pb2_mix, bg_pbt]
 ALL = [pb2, *FOR_CATEGORIES]
+outcomes = st.sampled_from([0.0, 1.0, 1e12, -1e12, 1e-300, None, FAILED])
 
 
 def space_of(make):
@@ -59,12 +60,7 @@ def test_categories_are_refused_where_they_cannot_be_used_with_the_names_of_thos
 
 @pytest.mark.parametrize("make", ALL)
 @settings(max_examples=15, deadline=None)
-@given(
-    turns=st.lists(
-        st.lists(st.sampled_from([0.0, 1.0, 1e12, -1e12, 1e-300, None, FAILED]), min_size=4, max_size=4), max_size=4
-    ),
-    seed=st.integers(0, 99),
-)
+@given(turns=st.lists(st.lists(outcomes, min_size=4, max_size=4), max_size=4), seed=st.integers(0, 99))
 def test_degenerate_scores_never_make_it_stumble_or_leave_the_space(make, turns, seed):
     space = space_of(make)
     population = evolved([1.0, 2.0, 3.0, 4.0], *turns, hparams=sampled(space, seed))

@@ -24,7 +24,8 @@ def reasoned(told: Sequence[dict[str, Json]]) -> Iterator[str]:
     if not told:
         return
     shown = told[-SHOWN:]
-    yield f"  the last {len(shown)} of {words.count(len(told), 'proposal')} (predicted gain of the turn ± uncertainty → what came):"
+    count = words.count(len(told), "proposal")
+    yield f"  the last {len(shown)} of {count} (predicted gain of the turn ± uncertainty → what came of it):"
     for one in shown:
         why, came = one["why"], "running" if one["running"] else words.number(one["came"])
         head = f"turn {one['turn']}, member {one['member']} from {one['parent']}"

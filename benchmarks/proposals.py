@@ -19,9 +19,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
-
 import numpy as np
 
 from evolute.core.order import Report
@@ -35,6 +32,7 @@ from evolute.strategies.bayes.rows import newest_rows
 
 HERE = Path(__file__).parent
 PEER = HERE / "peers" / "model_proposal.py"
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 DIMENSIONS, MEMBERS, INTERVAL, REPEATS = 8, 8, 10, 5
 SPACE = Space({f"x{number}": Float(0, 1) for number in range(DIMENSIONS)})
 
@@ -112,4 +110,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if not ONE_THREAD.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ONE_THREAD})
     main()

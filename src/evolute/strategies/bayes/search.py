@@ -141,7 +141,8 @@ def _ascended(bound: Bound, reach: Reach, numbers: Array, places: Places, fixed:
 
     bounds = list(zip(low.ravel(), high.ravel(), strict=True))
     found = minimize(loss, numbers.ravel(), jac=True, bounds=bounds, method="L-BFGS-B", options={"maxfun": EVALUATIONS})
-    return np.clip(found.x.reshape(numbers.shape), low, high)
+    climbed: Array = np.clip(found.x.reshape(numbers.shape), low, high)
+    return climbed
 
 
 def _best_neighbour(bound: Bound, reach: Reach, numbers: Array, places: Places) -> tuple[Array, Places]:

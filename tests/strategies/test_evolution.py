@@ -19,6 +19,12 @@ from evolute.core.protocols import Plan
 from evolute.core.space import Space
 from evolute.strategies import bg_pbt, pb2, pb2_mix, pb2_mult, pb2_rand, pbt, random_search, winner_takes_all
 
+
+def bg_pbt_at_once(plan, **settings):
+    """BG-PBT without its heats."""
+    return bg_pbt(plan, candidates=plan.size, **settings)
+
+
 EVOLVING = [
     pbt,
     partial(pbt, exploit="tournament"),
@@ -30,7 +36,7 @@ EVOLVING = [
     pb2_rand,
     pb2_mult,
     pb2_mix,
-    partial(bg_pbt, candidates=1),
+    bg_pbt_at_once,
 ]
 ALL = [*EVOLVING, partial(pbt, exploit="none"), random_search]
 outcomes = st.integers(-3, 3).map(float) | st.floats(-1e6, 1e6) | st.just(FAILED) | st.none()

@@ -33,7 +33,7 @@ def kernel_of(layout: Layout) -> Trusted:
 
 
 RECIPE = Recipe(kernel_of, by_rank)
-"""The paper bounds noise by 0.1 of the variance, which suits long evaluations; ours learns it, as scores can be noisier."""
+"""The paper bounds noise by 0.1 of the variance; here it is learnt, as scores can be noisier. On `drift` that is the same."""
 
 
 @dataclass(frozen=True)

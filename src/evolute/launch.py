@@ -20,7 +20,7 @@ from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
 from evolute.core.population import Population, best
 from evolute.core.protocols import Learner, Plan, Strategy
-from evolute.core.resume import RemakeError
+from evolute.core.resume import RemakeError, UnrepeatableError
 from evolute.core.rng import derive, stream
 from evolute.core.solo import adapt, is_train
 from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
@@ -98,7 +98,8 @@ def _proceed(folder: Path, config: Config, parts: Parts, how: Launch) -> Run:
             return Run.open(folder, parts.learner)
         _amend(journal, config)
         with _advising(folder):
-            _train(folder, config, parts, how, journal)
+            while not _train(folder, config, parts, how, journal):
+                pass
     return Run.open(folder, parts.learner)
 
 
@@ -135,18 +136,14 @@ def _advising(folder: Path) -> Iterator[None]:
         raise StoreError(f"{error}; what was written before is whole; {go_on}") from error
 
 
-def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Journal) -> None:
-    checkpoints = Checkpoints(folder / folders.CHECKPOINTS)
+def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Journal) -> bool:
+    """Train to the end; False if a state was lost on the way and cannot be made again, so that the run has to be restored."""
+    checkpoints = Checkpoints((folder / folders.CHECKPOINTS).resolve())
     checkpoints.sweep()
     notify = _noting(journal, how.notify)
-    worker = Worker(
-        parts.learner,
-        checkpoints,
-        config.learner.settings,
-        config.values["score"],
-        lambda refs, share, note: notify(Progressed(refs, share, note)),
+    engine = config.engine.maker(
+        _worker(config, parts, checkpoints, journal, notify), config.values["limit"], **config.engine.settings
     )
-    engine = config.engine.maker(worker, config.values["limit"], **config.engine.settings)
     rhythm = None if config.values["durable"] == "auto" else config.values["durable"]
     repeatable = parts.learner.repeatable and not journal.meta.get("unrepeatable", False)
     keeper = Keeper(engine, journal, checkpoints, config.keep, rhythm, eager=not repeatable, notify=notify)
@@ -161,7 +158,7 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
         for advice in parts.advice:
             notify(Told(advice, warning=True))
         how.begin(folder, config, standing.population)
-        Loop(
+        loop = Loop(
             parts.plan,
             parts.strategy,
             engine,
@@ -177,9 +174,31 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
             elapsed=journal.elapsed,
             notify=notify,
             interrupts=interrupts,
-        ).run()
+        )
+        try:
+            loop.run()
+        except UnrepeatableError:
+            return False
         with interrupts.allowed():
             _measure_again(folder, config, parts, journal, notify)
+    return True
+
+
+def _worker(config: Config, parts: Parts, checkpoints: Checkpoints, journal: Journal, notify: Notify) -> Worker:
+    """What the engine is to train with."""
+
+    def tell(kind: str, text: str) -> None:
+        journal.note(kind, text=text)
+        notify(Told(text, warning=True))
+
+    return Worker(
+        parts.learner,
+        checkpoints,
+        config.learner.settings,
+        config.values["score"],
+        lambda refs, share, note: notify(Progressed(refs, share, note)),
+        tell,
+    )
 
 
 def _measure_again(folder: Path, config: Config, parts: Parts, journal: Journal, notify: Notify) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from evolute.config.resolve import Config, plain_value
 from evolute.core.durability import Keeper
 from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
+from evolute.core.order import Json
 from evolute.core.population import Population, best
 from evolute.core.protocols import Learner, Plan, Strategy
 from evolute.core.resume import RemakeError, UnrepeatableError
@@ -38,6 +40,8 @@ CHANGEABLE = {"interval", "mode", "stop.score", "stop.steps", "stop.time", "stop
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
 Begin = Callable[[Path, Config, Population], None]
+Summon = Callable[[Json], None]
+"""Tells the other processes of a run, if there are, what to build."""
 
 
 @dataclass(frozen=True)
@@ -48,22 +52,45 @@ class Launch:
     new: bool = False
     take_over: bool = False
     notify: Notify = silent
+    summon: Summon = lambda opening: None
     begin: Begin = lambda folder, config, population: None
 
 
 def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stands."""
-    folder = choose(config, how)
-    parts = assembled(config, settled(folder))  # what they refuse is better known before there is a folder
-    if folder is None:
-        meta = {"created": time.time(), "settled": dict(parts.learner.settled), **described(config)}
-        folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta)
-    return _proceed(folder, config, parts, how)
+    with _joined(config) as summon:
+        folder = choose(config, how)
+        parts = assembled(config, settled(folder))  # what they refuse is better known before there is a folder
+        if folder is None:
+            meta = {"created": time.time(), "settled": dict(parts.learner.settled), **described(config)}
+            folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta)
+        return _proceed(folder, config, parts, replace(how, summon=summon))
 
 
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
     """Train on in a run folder that exists, until its end; a run that has ended is left as it is."""
-    return _proceed(folder, config, assembled(config, settled(folder)), how)
+    with _joined(config) as summon:
+        return _proceed(folder, config, assembled(config, settled(folder)), replace(how, summon=summon))
+
+
+@contextlib.contextmanager
+def _joined(config: Config) -> Iterator[Summon]:
+    """Lead the processes that were started with this one by the same command, or follow the one that leads.
+
+    An engine whose processes are started from outside, as mpiexec does, has a `joined` in its module.
+    """
+    joined = vars(sys.modules[config.engine.maker.__module__]).get("joined")
+    if joined is None:
+        yield lambda opening: None
+        return
+
+    def build(opening: Json) -> tuple[Worker, float | None]:
+        parts = assembled(config, opening["settled"])
+        checkpoints = Checkpoints(Path(opening["folder"]) / folders.CHECKPOINTS)
+        return Worker(parts.learner, checkpoints, config.learner.settings, config.values["score"]), config.values["limit"]
+
+    with joined(build) as summon:
+        yield summon
 
 
 def settled(folder: Path | None) -> dict[str, Any]:
@@ -141,6 +168,7 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
     checkpoints = Checkpoints((folder / folders.CHECKPOINTS).resolve())
     checkpoints.sweep()
     notify = _noting(journal, how.notify)
+    how.summon({"settled": dict(parts.learner.settled), "folder": str(folder.resolve())})
     engine = config.engine.maker(
         _worker(config, parts, checkpoints, journal, notify), config.values["limit"], **config.engine.settings
     )

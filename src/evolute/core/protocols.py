@@ -143,6 +143,14 @@ class EngineError(RuntimeError):
     """An engine cannot do its work here; the text says why and what to do."""
 
 
+class Followed(Exception):  # noqa: N818
+    """This process has worked for another one that led the run, and is done; `folder` is the run's, if it ended well."""
+
+    def __init__(self, folder: str | None) -> None:
+        super().__init__("another process led this run")
+        self.folder = folder
+
+
 class Engine(Protocol):
     """Where cohorts run. Keeps the states it has made until `keep` lets them go."""
 

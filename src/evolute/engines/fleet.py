@@ -62,7 +62,7 @@ class Fleet:
     def submit(self, orders: Sequence[Order]) -> None:
         homes: dict[int, list[Order]] = {}
         for order in orders:
-            homes.setdefault(self._home(order), []).append(order)
+            homes.setdefault(self.home(order), []).append(order)
         for home, share in homes.items():
             self._queues[home].extend(Task(cohort, home) for cohort in self.worker.groups(share))
         self._dispatch()
@@ -97,7 +97,13 @@ class Fleet:
     def close(self) -> None:
         self.link.close()
 
-    def _home(self, order: Order) -> int:
+    @property
+    def idle(self) -> bool:
+        """Whether all workers are there, and none has anything to do."""
+        return len(self._addresses) == self.link.size and not any(True for _ in self._tasks())
+
+    def home(self, order: Order) -> int:
+        """The worker that is to train this member."""
         return order.member % self.link.size
 
     def _tasks(self) -> Iterator[Task]:
@@ -214,7 +220,7 @@ class Fleet:
         if any(task.mark is not None and task.orders[0].ref == ref for task in self._tasks()):
             return
         report = self.states.maker(ref)
-        home = self._home(report.order)
+        home = self.home(report.order)
         self._queues[home].appendleft(Task([report.order], home, report.digest))
 
     def _lose(self, worker: int, why: str) -> None:

@@ -40,17 +40,20 @@ class Recipe:
 
 @dataclass
 class Reach:
-    """Where states are found that are not here: at another worker, or durable. `lost` are those found nowhere."""
+    """Where states are found: brought by an exchange, at another worker, or durable. `lost` are those found nowhere."""
 
     place: Place
     states: States
     holders: dict[Ref, str] = field(default_factory=dict)
+    brought: dict[Ref, Tree] = field(default_factory=dict)
     lost: list[Ref] = field(default_factory=list)
 
     def write(self, ref: Ref, tree: Tree) -> int:
         return self.states.write(ref, tree)
 
     def read(self, ref: Ref) -> Tree:
+        if ref in self.brought:
+            return self.brought.pop(ref)
         try:
             if ref in self.holders:
                 return self.place.ask(self.holders[ref], "give", list(ref))
@@ -91,7 +94,9 @@ class Station:
         The value has for each cohort its reports, or the states that it needs and that are lost.
         """
         if task["keep"] is not None:
-            self.trainee.keep({Ref(*ref) for ref in task["keep"]})
+            kept = {Ref(*ref) for ref in task["keep"]}
+            self.trainee.keep(kept)
+            self.reach.brought = {ref: tree for ref, tree in self.reach.brought.items() if ref in kept}
         self.reach.holders = {Ref(*ref): address for ref, address in task["holders"]}
         return [self._train([Order.from_json(*order) for order in orders]) for orders in task["cohorts"]]
 
@@ -108,6 +113,11 @@ class Station:
     def give(self, ref: Tree) -> Tree:
         """A state that is here, for another worker."""
         return self.trainee.dump(Ref(*ref))
+
+    def take(self, brought: Tree) -> None:
+        """A state that an exchange has brought here."""
+        ref, tree = brought
+        self.reach.brought[Ref(*ref)] = tree
 
     def _train(self, orders: list[Order]) -> Tree:
         self.reach.lost.clear()

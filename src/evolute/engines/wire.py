@@ -6,6 +6,7 @@ Reading a message executes and imports nothing. Its arrays are views of the byte
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,19 @@ from evolute.core.tree import Tree, flatten, rebuilt, specified
 
 ALIGNED = 64
 """Every array begins at a multiple of this, so that it can be used where it lies."""
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+BULK = 1 << 16
+"""From so many bytes on an array can travel by itself, which saves copying it into the message."""
+Array = np.ndarray[Any, Any]
+Bulk = Callable[[np.dtype[Any], tuple[int, ...]], Array]
+"""Gives the next array that travelled by itself, of this type and shape."""
 
 
-def encoded(tree: Tree) -> Bytes:
-    """The message: how long the header is, the header, and the arrays."""
+def encoded(tree: Tree, bulk: list[Array] | None = None) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The message: how long the header is, the header, and the arrays; large ones go into `bulk` instead, if it is given."""
     header, arrays = flatten(tree)
+    if bulk is not None:
+        bulk += [array for array in arrays if array.nbytes >= BULK]
+        arrays = [array for array in arrays if array.nbytes < BULK]
     starts, end = [], _aligned(8 + len(header))
     for array in arrays:
         starts.append(end)
@@ -32,16 +40,19 @@ def encoded(tree: Tree) -> Bytes:
     return message
 
 
-def decoded(message: bytes | bytearray | memoryview) -> Tree:
-    """The tree of a message."""
+def decoded(message: bytes | bytearray | memoryview, bulk: Bulk | None = None) -> Tree:
+    """The tree of a message; large arrays come from `bulk`, if it is given."""
     view = memoryview(message)
     length = int.from_bytes(view[:8], "little")
     header = bytes(view[8 : 8 + length])
     arrays, start = [], _aligned(8 + length)
     for dtype, shape in specified(header):
-        count = math.prod(shape)
-        arrays.append(np.frombuffer(view, dtype, count, start).reshape(shape) if count else np.empty(shape, dtype))
-        start += _aligned(count * dtype.itemsize)
+        size = math.prod(shape) * dtype.itemsize
+        if bulk is not None and size >= BULK:
+            arrays.append(bulk(dtype, shape))
+            continue
+        arrays.append(np.frombuffer(view, dtype, math.prod(shape), start).reshape(shape) if size else np.empty(shape, dtype))
+        start += _aligned(size)
     return rebuilt(header, arrays)
 
 

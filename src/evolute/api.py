@@ -98,9 +98,9 @@ def _led(config: Config, train: Callable[[], Run]) -> Run:
     try:
         return train()
     except Followed as done:
-        if done.folder is None:
+        if done.opening is None:
             raise SystemExit(0) from None
-        folder = Path(done.folder)
+        folder = Path(done.opening["folder"])
         return Run.open(folder, assembled(config, settled(folder)).learner)
 
 

@@ -144,11 +144,11 @@ class EngineError(RuntimeError):
 
 
 class Followed(Exception):  # noqa: N818
-    """This process has worked for another one that led the run, and is done; `folder` is the run's, if it ended well."""
+    """This process has worked for another one that led, and is done; `opening` is what it was told, if all ended well."""
 
-    def __init__(self, folder: str | None) -> None:
+    def __init__(self, opening: Json) -> None:
         super().__init__("another process led this run")
-        self.folder = folder
+        self.opening = opening
 
 
 class Engine(Protocol):

@@ -67,18 +67,24 @@ def _all_to_all(comm: Any, moves: Sequence[Move], give: Callable[[Ref], Tree], t
     comm.Allreduce(sizes.copy(), sizes)
     out = [move for rank in range(comm.Get_size()) for move in moves if move.source == here and rank in move.targets]
     sent = _counts(
-        comm, [(rank, size) for move, size in zip(moves, sizes, strict=True) if move.source == here for rank in move.targets]
+        comm,
+        [
+            (rank, size)
+            for move, size in zip(moves, sizes.tolist(), strict=True)
+            if move.source == here
+            for rank in move.targets
+        ],
     )
-    got = _counts(comm, [(move.source, size) for move, size in zip(moves, sizes, strict=True) if here in move.targets])
+    got = _counts(comm, [(move.source, size) for move, size in zip(moves, sizes.tolist(), strict=True) if here in move.targets])
     sending = np.concatenate([messages[move.ref] for move in out]) if out else np.empty(0, np.uint8)
     received = np.empty(int(got.sum()), np.uint8)
     comm.Alltoallv([sending, sent], [received, got])
     start = 0
     for source in range(comm.Get_size()):
-        for move, size in zip(moves, sizes, strict=True):
+        for move, size in zip(moves, sizes.tolist(), strict=True):
             if move.source == source and here in move.targets:
                 take(move.ref, decoded(received[start : start + size].copy().data))
-                start += int(size)
+                start += size
 
 
 def _counts(comm: Any, parts: Sequence[tuple[int, int]]) -> Array:

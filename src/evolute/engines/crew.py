@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from evolute.core.interrupt import SIGNALS
 from evolute.core.order import Json
-from evolute.core.protocols import EngineError
+from evolute.core.protocols import EngineError, Followed
 from evolute.core.tree import Tree
 from evolute.engines.collective import Move
 from evolute.engines.host import Host
@@ -115,6 +115,29 @@ class Crew:
             print(f"rank {late[0]} was silent for more than {self.lease:g} s: run the same command again", file=sys.stderr)
             self.ranks.do(lambda: self.ranks.comm.Abort(RESUME_ME))
             self._thread.join()
+
+
+@contextmanager
+def leading(ranks: Ranks, build: Callable[[Json], Make]) -> Iterator[Callable[[Json], None]]:
+    """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
+    if ranks.rank != 0:
+        raise Followed(follow(ranks, build))
+    last: Json = None
+
+    def summon(opening: Json) -> None:
+        nonlocal last
+        last = opening
+        for rank in range(1, ranks.size):
+            ranks.send(rank, {"open": opening})
+
+    try:
+        yield summon
+    except BaseException:
+        last = None
+        raise
+    finally:
+        for rank in range(1, ranks.size):
+            ranks.send(rank, {"over": last})
 
 
 def follow(ranks: Ranks, build: Callable[[Json], Make]) -> Json:

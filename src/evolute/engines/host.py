@@ -25,7 +25,7 @@ class Host:
     def take(self, message: Tree) -> None:
         """A message from the leader: what is aside is answered at once, the rest by the thread that works."""
         if message["aside"]:
-            self.send(self._answer(message))
+            self.send(self.answer(message))
         else:
             self._calls.put(message)
 
@@ -33,7 +33,7 @@ class Host:
         """Answer calls, one after the other, until `leave`."""
         while (message := self._calls.get()) is not None:
             try:
-                answer = self._answer(message)
+                answer = self.answer(message)
             except Interrupted:
                 return
             self.send(answer)
@@ -51,9 +51,10 @@ class Host:
 
     def asked(self, method: str, argument: Tree) -> Tree:
         """What another worker asked for, as a message."""
-        return self._answer({"ticket": 0, "method": method, "argument": argument})
+        return self.answer({"ticket": 0, "method": method, "argument": argument})
 
-    def _answer(self, message: Tree) -> Tree:
+    def answer(self, message: Tree) -> Tree:
+        """Call the method that a message names: its value, or the traceback of its exception."""
         try:
             return {"ticket": message["ticket"], "value": getattr(self.thing, message["method"])(message["argument"])}
         except Interrupted:

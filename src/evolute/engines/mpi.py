@@ -14,10 +14,9 @@ from typing import Annotated, Literal
 from annotated_types import Gt
 
 from evolute.core.order import Json, Order, Ref, Report
-from evolute.core.protocols import Followed
 from evolute.core.worker import Worker
 from evolute.engines.collective import Move
-from evolute.engines.crew import Crew, follow
+from evolute.engines.crew import Crew, leading
 from evolute.engines.fleet import Fleet
 from evolute.engines.ranks import ranks
 from evolute.engines.station import Recipe
@@ -79,22 +78,5 @@ def mpi(
 @contextmanager
 def joined(build: Callable[[Json], tuple[Worker, float | None]]) -> Iterator[Callable[[Json], None]]:
     """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
-    here = ranks()
-    if here.rank != 0:
-        raise Followed(follow(here, lambda opening: Recipe.of(*build(opening))))
-    last: str | None = None
-
-    def summon(opening: Json) -> None:
-        nonlocal last
-        last = opening["folder"]
-        for rank in range(1, here.size):
-            here.send(rank, {"open": opening})
-
-    try:
+    with leading(ranks(), lambda opening: Recipe.of(*build(opening))) as summon:
         yield summon
-    except BaseException:
-        last = None
-        raise
-    finally:
-        for rank in range(1, here.size):
-            here.send(rank, {"over": last})

@@ -41,7 +41,7 @@ def ranks() -> Ranks:
 
 @dataclass(eq=False)
 class Ranks:
-    """Sends trees to other ranks, and hands what comes in to `deliver`, in the thread that makes the MPI calls, or to the inbox."""
+    """Sends trees to other ranks. What comes in goes to `deliver`, in the thread that makes the MPI calls, or to the inbox."""
 
     comm: Any = None
     rank: int = -1

@@ -74,8 +74,8 @@ class Fleet:
         return reports
 
     def keep(self, refs: set[Ref]) -> None:
-        """Forget every state but these; a worker is told when it next gets something to do."""
-        self.states.keep(refs)
+        """Forget every state but these and those not yet reported; a worker is told when it next gets something to do."""
+        self.states.keep(refs | {report.order.ref for report in self._reports})
 
     def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         """Let workers make states durable that they hold; what was lost with a worker is made again first."""
@@ -116,6 +116,7 @@ class Fleet:
 
     def _advance(self) -> None:
         """Wait until something happens, and act on it."""
+        self._dispatch()
         for event in self.link.poll():
             self._take(event)
         self._dispatch()

@@ -134,7 +134,8 @@ for name in ("one", "two"):
 
 
 def test_a_script_runs_on_all_ranks_and_gets_the_run_on_each(tmp_path):
-    job = mpiexec.mpiexec(2, "-c", SCRIPT, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    job = mpiexec.mpiexec(2, "script.py", cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out, errors = job.communicate(timeout=60)
     assert job.returncode == 0, errors
     lines = out.splitlines()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 from tests.engines import mpiexec
@@ -40,12 +41,11 @@ def train(folder, problem, ranks=None, *engine):
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """What each problem comes to in one process."""
-    folder = tmp_path_factory.mktemp("inline")
-    return {problem: train(folder / problem.split()[0], problem) for problem in PROBLEMS}
+    """What a problem comes to in one process."""
+    return cache(lambda problem: train(tmp_path_factory.mktemp("inline") / "run", problem))
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_gives_the_same_orders_scores_and_weights(tmp_path, expected, problem, engine):
-    assert train(tmp_path / "run", problem, *ENGINES[engine]) == expected[problem]
+    assert train(tmp_path / "run", problem, *ENGINES[engine]) == expected(problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +12,14 @@ from evolute.core.protocols import EngineError
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Ray reports nothing to anyone and leaves the environment alone, unless the user said otherwise."""
-LOCAL = {"RAY_AUTH_MODE": "token"}
-"""For a runtime that we start."""
+LOCAL = {"RAY_AUTH_MODE": "token", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""For a runtime that we start: a token, and loopback, which without the second Ray would replace by an outer address."""
 LOOPBACK = "127.0.0.1"
 
 
 def connected(address: str | None, workers: int | None, cpus: float) -> Callable[[], None]:
     """Connect to the cluster at this address, or start a runtime here; returns what ends that again."""
-    for key, value in {**QUIET, **({} if address else LOCAL)}.items():
+    for key, value in {**QUIET, **({} if address else {**LOCAL, "RAY_AUTH_TOKEN": secrets.token_hex(32)})}.items():
         os.environ.setdefault(key, value)
     ray = _ray()
     if ray.is_initialized():

@@ -1,13 +1,14 @@
 """What engines cost and gain: ratios of figures measured in this run, one after another on the same machine.
 
-    python benchmarks/engines.py                          # everything but the plot; about ten minutes
+    python benchmarks/engines.py                          # everything; about ten minutes
     python benchmarks/engines.py throughput overhead      # some parts
-    python benchmarks/engines.py scaling                  # 10,000 members on 1,000 workers, simulated; writes a plot
 
 throughput  PPO on CartPole, 16 members: processes and MPI on all cores over inline's sharded program
 exchange    a state of 10 MB from rank to rank over raw mpi4py Send and Recv of the same bytes
 overhead    milliseconds per member-turn around a learner that does nothing; Ray Tune's PBT doing the same
 startup     seconds from the command to its end over inline, for one turn
+
+How it would go with 10,000 members on 1,000 workers is in benchmarks/scaling.py.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 CORES = len(os.sched_getaffinity(0))
 PPO = {
     "learner": "ppo", "env": "CartPole-v1", "population": 16, "interval": 8192, "stop": {"turns": 12},
     "ppo": {"lr": "log[1e-5, 1e-2]", "entropy": "log[1e-4, 1e-1]", "envs": 8, "unroll": 128, "epochs": 4, "minibatches": 4},
 }  # fmt: skip
 NOOP = {
-    "learner": "benchmarks.engines:noop", "population": 64, "stop": {"turns": 60}, "noop": {"lr": "log[1e-5, 1e-1]", "clip": "[0, 1]"}
-}  # fmt: skip
+    "learner": "benchmarks.engines:noop",
+    "population": 64,
+    "stop": {"turns": 60},
+    "noop": {"lr": "log[1e-5, 1e-1]", "clip": "[0, 1]"},
+}
 ENGINES = {
     "inline": {"engine": "inline"},
     "processes": {"engine": "processes", "workers": CORES},
@@ -129,16 +132,17 @@ def exchange_ranks(_: dict[str, Any]) -> None:
     import threading
 
     from evolute.engines.host import Host
-    from evolute.engines.ranks import ranks
+    from evolute.engines.ranks import world
     from evolute.engines.seat import Seat
 
     class Holder:
-        tree = {"weights": np.ones(STATE, np.uint8)}
+        def __init__(self) -> None:
+            self.tree = {"weights": np.ones(STATE, np.uint8)}
 
         def give(self, _: Any) -> Any:
             return self.tree
 
-    here, over = ranks(), queue.SimpleQueue[Any]()
+    here, over = world(), queue.SimpleQueue[Any]()
     seat = Seat(here, Host(lambda message: None), lambda source, message: over.put(message))
     seat.open(lambda place: Holder())
     raw: list[float] = []
@@ -189,13 +193,6 @@ def startup() -> None:
     say("processes over inline, seconds for one turn of CartPole", f"{command('engine=processes') - alone:+.1f}")
 
 
-def scaling() -> None:
-    """10,000 members on 1,000 workers: turns under a virtual clock, the leader's own time measured."""
-    from benchmarks_scaling import scaling as page
-
-    page(RESULTS)
-
-
 def say(label: str, figure: str) -> None:
     print(f"{label:58} {figure}", flush=True)
 
@@ -210,14 +207,14 @@ PARTS = {"throughput": throughput, "exchange": exchange, "overhead": overhead, "
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, "scaling", []], help="which parts; all but scaling by default")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which parts; all by default")
     parser.add_argument("--part", nargs=2, metavar=("NAME", "SETTINGS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.part:
         {"run": run, "exchange_ranks": exchange_ranks}[arguments.part[0]](json.loads(arguments.part[1]))
         return
     for name in arguments.parts or PARTS:
-        {**PARTS, "scaling": scaling}[name]()
+        PARTS[name]()
 
 
 if __name__ == "__main__":

@@ -139,10 +139,10 @@ def _linked(engine: str, make: Make, workers: int | None, address: str | None) -
             link = Spawn(make, workers or len(os.sched_getaffinity(0)), LEASE)
         elif engine == "mpi":
             from evolute.engines.crew import Crew, leading
-            from evolute.engines.ranks import ranks
+            from evolute.engines.ranks import world
 
-            stack.enter_context(leading(ranks(), lambda opening: make))({"group": True})
-            link = Crew(ranks(), make, LEASE)
+            stack.enter_context(leading(world(), lambda opening: make))({"group": True})
+            link = Crew(world(), make, LEASE)
         elif engine == "ray":
             from evolute.engines.actors import Actors
             from evolute.engines.runtime import connected, fitting

@@ -18,7 +18,7 @@ from evolute.core.worker import Worker
 from evolute.engines.collective import Move
 from evolute.engines.crew import Crew, leading
 from evolute.engines.fleet import Fleet
-from evolute.engines.ranks import ranks
+from evolute.engines.ranks import world
 from evolute.engines.station import Recipe
 
 
@@ -70,7 +70,7 @@ def mpi(
 ) -> Fleet | Collective:
     """The ranks of an MPI job. `exchange` of states is from rank to rank (few nodes) or by collective calls (many); a rank
     that is silent for longer than `lease` seconds ends the job, with an exit code that means that it can be resumed."""
-    crew = Crew(ranks(), Recipe.of(worker, limit), lease)
+    crew = Crew(world(), Recipe.of(worker, limit), lease)
     fleet = Fleet(crew, worker)
     return fleet if exchange == "p2p" else Collective(fleet, crew)
 
@@ -78,5 +78,5 @@ def mpi(
 @contextmanager
 def joined(build: Callable[[Json], tuple[Worker, float | None]]) -> Iterator[Callable[[Json], None]]:
     """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
-    with leading(ranks(), lambda opening: Recipe.of(*build(opening))) as summon:
+    with leading(world(), lambda opening: Recipe.of(*build(opening))) as summon:
         yield summon

@@ -32,7 +32,7 @@ Job = Callable[[], None]
 
 
 @functools.cache
-def ranks() -> Ranks:
+def world() -> Ranks:
     """This process among its ranks, from its first use until it ends."""
     made = Ranks()
     atexit.register(made.leave)

@@ -12,7 +12,6 @@ Arguments and results are trees, as states are: numpy arrays, numbers, text, Non
 from __future__ import annotations
 
 import contextlib
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -134,9 +133,9 @@ def _linked(engine: str, make: Make, workers: int | None, address: str | None) -
     with contextlib.ExitStack() as stack:
         link: Link
         if engine == "processes":
-            from evolute.engines.spawned import Spawn
+            from evolute.engines.spawned import Spawn, cores
 
-            link = Spawn(make, workers or len(os.sched_getaffinity(0)), LEASE)
+            link = Spawn(make, workers or len(cores()), LEASE)
         elif engine == "mpi":
             from evolute.engines.crew import Crew, leading
             from evolute.engines.ranks import world

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 from annotated_types import Gt
 
 from evolute.core.worker import Worker
 from evolute.engines.fleet import Fleet
-from evolute.engines.spawned import Spawn
+from evolute.engines.spawned import Spawn, cores
 from evolute.engines.station import Recipe
 
 
@@ -18,4 +17,4 @@ def processes(
 ) -> Fleet:
     """Worker processes on this machine, by default one for each core; one that is silent for longer than `lease` seconds,
     or dies, is replaced."""
-    return Fleet(Spawn(Recipe.of(worker, limit), workers or len(os.sched_getaffinity(0)), lease), worker)
+    return Fleet(Spawn(Recipe.of(worker, limit), workers or len(cores()), lease), worker)

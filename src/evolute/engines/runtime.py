@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evolute.core.protocols import EngineError
+from evolute.engines.spawned import cores
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Ray reports nothing to anyone and leaves the environment alone, unless the user said otherwise."""
@@ -25,7 +26,7 @@ def connected(address: str | None, workers: int | None, cpus: float) -> Callable
     if ray.is_initialized():
         return lambda: None
     if address is None:
-        many = max(len(os.sched_getaffinity(0)), math.ceil((workers or 0) * cpus))
+        many = max(len(cores()), math.ceil((workers or 0) * cpus))
         ray.init(num_cpus=many, include_dashboard=False, _node_ip_address=LOOPBACK)
     else:
         try:

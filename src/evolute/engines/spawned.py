@@ -194,10 +194,19 @@ class Spawn:
         return Gone(worker.number, why)
 
 
+def cores() -> list[int]:
+    """The cores that this process may use, or where systems do not say so, all there are."""
+    try:
+        return sorted(os.sched_getaffinity(0))
+    except AttributeError:
+        return list(range(os.cpu_count() or 1))
+
+
 def share(number: int, size: int) -> list[int]:
-    """A worker's share of the cores that this process may use: at least one, and no more than needed for that in common."""
-    cores = sorted(os.sched_getaffinity(0))
-    return cores[number * len(cores) // size : (number + 1) * len(cores) // size] or [cores[number % len(cores)]]
+    """A worker's share of the cores that this process may use; with more workers than cores several share one."""
+    there = cores()
+    first = number * len(there) // size
+    return there[first : max(first + 1, (number + 1) * len(there) // size)]
 
 
 @dataclass(frozen=True)
@@ -244,5 +253,6 @@ def _beat(host: Host, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    os.sched_setaffinity(0, map(int, sys.argv[2:]))
+    with contextlib.suppress(AttributeError):
+        os.sched_setaffinity(0, map(int, sys.argv[2:]))
     serve(Connection(int(sys.argv[1])))

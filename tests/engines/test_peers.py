@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -81,7 +82,11 @@ def test_an_intruder_gets_nothing_from_the_workers_of_a_run(tmp_path, monkeypatc
 
 def _listening(pids: list[int]) -> set[tuple[str, int]]:
     """The addresses on which sockets of these processes listen."""
-    sockets = {os.readlink(entry) for pid in pids for entry in (Path("/proc") / str(pid) / "fd").iterdir()}
+    sockets = set()
+    for pid in pids:
+        for entry in (Path("/proc") / str(pid) / "fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+                sockets.add(os.readlink(entry))
     found = set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, _, state, *_, inode = line.split()[:10]

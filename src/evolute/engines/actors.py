@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -91,12 +91,13 @@ class Actor:
 
 @dataclass(eq=False)
 class Actors:
-    """The line to Ray actors; `options` are Ray's, for each of them."""
+    """The line to Ray actors; `options` are Ray's, for each of them. When it is closed `disconnect` is called."""
 
     make: Make
     size: int
     lease: float
     options: Mapping[str, Any]
+    disconnect: Callable[[], None]
     _space: str = field(default_factory=lambda: f"evolute-{secrets.token_hex(8)}")
     _actors: dict[int, Actor] = field(default_factory=dict)
     _pending: dict[Any, tuple[Actor, int | str]] = field(default_factory=dict)
@@ -141,6 +142,7 @@ class Actors:
             self._ray.kill(actor.handle)
         self._actors.clear()
         self._pending.clear()
+        self.disconnect()
 
     def _start(self, number: int) -> None:
         name = f"worker-{number}-{secrets.token_hex(4)}"

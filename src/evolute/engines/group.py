@@ -146,8 +146,8 @@ def _linked(engine: str, make: Make, workers: int | None, address: str | None) -
             from evolute.engines.actors import Actors
             from evolute.engines.runtime import connected, fitting
 
-            stack.callback(connected(address, workers, 1.0))
-            link = Actors(make, workers or fitting(1.0, 0.0), LEASE, {"num_cpus": 1.0})
+            disconnect = connected(address, workers, 1.0)
+            link = Actors(make, workers or fitting(1.0, 0.0), LEASE, {"num_cpus": 1.0}, disconnect)
         else:
             raise ValueError(f"engine={engine!r}: a group can be of processes, mpi or ray")
         yield stack.enter_context(contextlib.closing(link))

@@ -6,14 +6,14 @@ and the same command resumes the run, on any number of ranks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Gt
 
-from evolute.core.order import Json, Order, Ref, Report
+from evolute.core.order import Json, Order, Ref
 from evolute.core.worker import Worker
 from evolute.engines.collective import Move
 from evolute.engines.crew import Crew, leading
@@ -22,43 +22,26 @@ from evolute.engines.ranks import world
 from evolute.engines.station import Recipe
 
 
-@dataclass(frozen=True)
-class Collective:
+@dataclass
+class Collective(Fleet):
     """A fleet of ranks whose states are exchanged before a turn, if all ranks wait for it; else heirs ask for them."""
 
-    fleet: Fleet
-    crew: Crew
-
     def submit(self, orders: Sequence[Order]) -> None:
-        if self.fleet.idle and (moves := self._moves(orders)):
-            self.crew.exchange(moves)
+        assert isinstance(self.link, Crew)
+        if self.idle and (moves := self._moves(orders)):
+            self.link.exchange(moves)
             for move in moves:
-                self.fleet.states.held[move.ref] += move.targets
-        self.fleet.submit(orders)
-
-    def wait(self) -> list[Report]:
-        return self.fleet.wait()
-
-    def keep(self, refs: set[Ref]) -> None:
-        self.fleet.keep(refs)
-
-    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
-        return self.fleet.save(refs)
-
-    def now(self) -> float:
-        return self.fleet.now()
-
-    def close(self) -> None:
-        self.fleet.close()
+                self.states.held[move.ref] += move.targets
+        super().submit(orders)
 
     def _moves(self, orders: Sequence[Order]) -> list[Move]:
         """Which states have to go where."""
         targets: dict[Ref, set[int]] = {}
         for order in orders:
             for ref in order.links:
-                if self.fleet.states.holder(ref) is not None and self.fleet.home(order) not in self.fleet.states.held[ref]:
-                    targets.setdefault(ref, set()).add(self.fleet.home(order))
-        return [Move(ref, self.fleet.states.held[ref][0], tuple(sorted(found))) for ref, found in sorted(targets.items())]
+                if self.states.holder(ref) is not None and self.home(order) not in self.states.held[ref]:
+                    targets.setdefault(ref, set()).add(self.home(order))
+        return [Move(ref, self.states.held[ref][0], tuple(sorted(found))) for ref, found in sorted(targets.items())]
 
 
 def mpi(
@@ -67,12 +50,11 @@ def mpi(
     *,
     exchange: Literal["p2p", "collective"] = "p2p",
     lease: Annotated[float, Gt(0)] = 60.0,
-) -> Fleet | Collective:
+) -> Fleet:
     """The ranks of an MPI job. `exchange` of states is from rank to rank (few nodes) or by collective calls (many); a rank
     that is silent for longer than `lease` seconds ends the job, with an exit code that means that it can be resumed."""
     crew = Crew(world(), Recipe.of(worker, limit), lease)
-    fleet = Fleet(crew, worker)
-    return fleet if exchange == "p2p" else Collective(fleet, crew)
+    return Fleet(crew, worker) if exchange == "p2p" else Collective(crew, worker)
 
 
 @contextmanager

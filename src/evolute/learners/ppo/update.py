@@ -43,7 +43,8 @@ class Facts(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """One minibatch: the rows it takes, for twins their observations [feature, row], and [fact, (time,) row]."""
+    """One minibatch: the rows it takes, for twins their observations [feature, row], and its facts [fact, (time,) row];
+    and Adam's rates in this step."""
 
     order: jax.Array
     obs: jax.Array

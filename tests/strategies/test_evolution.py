@@ -17,7 +17,13 @@ from evolute.core.param import Float, Ordinal
 from evolute.core.population import Population
 from evolute.core.protocols import Plan
 from evolute.core.space import Space
-from evolute.strategies import pbt, random_search, winner_takes_all
+from evolute.strategies import bg_pbt, pb2, pb2_mix, pb2_mult, pb2_rand, pbt, random_search, winner_takes_all
+
+
+def bg_pbt_at_once(plan, **settings):
+    """BG-PBT without its heats."""
+    return bg_pbt(plan, candidates=plan.size, **settings)
+
 
 EVOLVING = [
     pbt,
@@ -26,6 +32,11 @@ EVOLVING = [
     partial(pbt, explore="resample"),
     partial(pbt, explore="none"),
     winner_takes_all,
+    pb2,
+    pb2_rand,
+    pb2_mult,
+    pb2_mix,
+    bg_pbt_at_once,
 ]
 ALL = [*EVOLVING, partial(pbt, exploit="none"), random_search]
 outcomes = st.integers(-3, 3).map(float) | st.floats(-1e6, 1e6) | st.just(FAILED) | st.none()

@@ -18,7 +18,7 @@ MIDDLE = Space({"a": Float(0.01, 100.0, log=True), "b": Float(0.01, 100.0, log=T
 def children_of(rule, space, hparams, heirs, seed=0):
     """The hyper-parameters of `heirs` heirs of member 0 in one decision."""
     population = evolved([1.0] * (heirs + 1), hparams=lambda slot: hparams)
-    children = rule(space, population, dict.fromkeys(range(1, heirs + 1), 0), np.random.default_rng(seed))
+    children = rule(space, population, dict.fromkeys(range(1, heirs + 1), 0), np.random.default_rng(seed), {}).children
     assert sorted(children) == list(range(1, heirs + 1))
     return list(children.values())
 
@@ -136,13 +136,13 @@ def test_children_stay_in_the_space_and_leave_their_parent_as_it_was(seed, heirs
 
 def test_heirs_evolve_from_the_latest_state_of_their_parent_even_if_it_failed_since():
     population = evolved([1.0, 2.0], [1.0, FAILED], hparams=lambda slot: {"a": 1.0 + slot, "b": 5.0})
-    assert copy()(MIDDLE, population, {0: 1}, np.random.default_rng(0)) == {0: {"a": 2.0, "b": 5.0}}
+    assert copy()(MIDDLE, population, {0: 1}, np.random.default_rng(0), {}).children == {0: {"a": 2.0, "b": 5.0}}
 
 
 def test_a_parent_without_a_state_is_refused_by_name():
     population = evolved([1.0, FAILED])
     with pytest.raises(ValueError, match="member 1"):
-        perturb()(SPACE, population, {0: 1}, np.random.default_rng(0))
+        perturb()(SPACE, population, {0: 1}, np.random.default_rng(0), {})
 
 
 @pytest.mark.parametrize("resample", [-0.1, 1.1])
@@ -156,5 +156,5 @@ def test_the_order_in_which_parents_are_named_does_not_matter():
     parents = {1: 0, 2: 4, 3: 0}
     backwards = dict(reversed(parents.items()))
     for rule in (perturb(), redraw()):
-        children = [rule(SPACE, population, pairs, np.random.default_rng(0)) for pairs in (parents, backwards)]
+        children = [rule(SPACE, population, pairs, np.random.default_rng(0), {}).children for pairs in (parents, backwards)]
         assert children[0] == children[1]

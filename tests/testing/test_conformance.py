@@ -17,6 +17,7 @@ from evolute.engines.inline import inline
 from evolute.engines.simulated import simulated
 from evolute.strategies.random_search import RandomSearch
 from evolute.testing import check_engine, check_learner, check_strategy
+from evolute.testing.strategy import SPACE
 
 ENGINES = {
     "inline": lambda worker: inline(worker, None),
@@ -31,6 +32,10 @@ STRATEGIES = {
     "pbt, resample": partial(strategies.pbt, explore="resample"),
     "winner takes all": strategies.winner_takes_all,
     "random search": strategies.random_search,
+    "pb2 rand": strategies.pb2_rand,
+    "pb2 mult": strategies.pb2_mult,
+    "pb2 mix": strategies.pb2_mix,
+    "bg pbt": strategies.bg_pbt,
 }
 LEARNERS = {
     "toy": {"h0": 0.5, "h1": 0.2},
@@ -49,6 +54,11 @@ def test_engines_keep_their_laws(name):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_strategies_keep_their_laws(name):
     check_strategy(STRATEGIES[name], ENGINES["simulated"])
+
+
+def test_pb2_keeps_its_laws_where_there_are_no_categories():
+    space = Space({name: param for name, param in SPACE.items() if name != "act"})
+    check_strategy(strategies.pb2, ENGINES["simulated"], space)
 
 
 @pytest.mark.parametrize("name", LEARNERS)

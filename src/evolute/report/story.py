@@ -9,6 +9,7 @@ from evolute import folders
 from evolute.core.durability import Keep
 from evolute.core.order import Json
 from evolute.core.population import Member, Population, Turn, descent
+from evolute.report.proposals import proposals
 from evolute.report.words import origin
 from evolute.result import Agent, Run
 
@@ -28,6 +29,7 @@ def story(run: Run, member: int | None = None) -> dict[str, Json]:
         "disk": disk(run),
         "longer": longer(run.meta["identity"]),
         "members": [_member(slot) for slot in run.population.members],
+        "proposals": proposals(run.population),
         "best": None,
         "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
     }

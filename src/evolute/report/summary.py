@@ -12,6 +12,7 @@ from rich.text import Text
 from evolute.core.order import Json
 from evolute.program import typed
 from evolute.report import words
+from evolute.report.proposals import reasoned
 
 SHORT = 8
 
@@ -26,7 +27,8 @@ def full(told: dict[str, Json], traceback: str | None) -> RenderableType:
     asked = _agent("member", told["member"], short=False) if "member" in told else _agent("best", told["best"], short=False)
     failure = [Text(""), Text("first failure:", style="red"), Text(traceback.strip())] if traceback else []
     notes = [Text(f"note: {note.get('text') or note['kind']}", style="yellow") for note in told["notes"]]
-    return Group(_headline(told), population(told), *asked, *_incidents(told), *notes, *failure, _whereabouts(told))
+    reasons = [Text(line) for line in reasoned(told["proposals"])]
+    return Group(_headline(told), population(told), *asked, *reasons, *_incidents(told), *notes, *failure, _whereabouts(told))
 
 
 def population(told: dict[str, Json]) -> Table:

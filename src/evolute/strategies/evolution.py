@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -19,13 +18,13 @@ from evolute.core.population import Population
 from evolute.core.protocols import Plan
 from evolute.core.space import Space
 from evolute.strategies.exploit import Exploit, Parents
-from evolute.strategies.explore import Explore
+from evolute.strategies.explore import Explore, Explored
 from evolute.strategies.score import Score, Scores, last_score, ranked
 
 
 @dataclass(frozen=True)
 class Evolution:
-    """A strategy composed of three functions. A member evolves only after `burn_in` steps.
+    """A strategy composed of three functions. Its state is what `explore` remembers. Nobody evolves before `burn_in` steps.
 
     Without `rescue` a failed member that the exploit rule leaves alone tries again from its own state.
     """
@@ -49,27 +48,28 @@ class Evolution:
         parents = self.exploit(population, scores, ripe, rng)
         if self.rescue:
             parents |= _rescued(population, scores, [slot for slot in ripe if slot not in parents], rng)
-        children = self.explore(self._movable, population, parents, rng)
-        return state, [self._order(population, slot, parents, children, rng) for slot in ready]
+        explored = self.explore(movable(self.plan), population, parents, rng, state)
+        return explored.memory, [self._order(population, slot, parents, explored, rng) for slot in ready]
 
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         return ()
 
-    @property
-    def _movable(self) -> Space:
-        """The space without what is bound to the weights, which an heir takes over as it is."""
-        return Space({name: param for name, param in self.plan.space.items() if name not in self.plan.architecture})
-
     def _order(
-        self, population: Population, slot: int, parents: Parents, children: dict[int, Any], rng: np.random.Generator
+        self, population: Population, slot: int, parents: Parents, explored: Explored, rng: np.random.Generator
     ) -> Order:
         member = population[slot]
         if slot in parents:
             parent = population[parents[slot]].latest
             assert parent is not None
-            hparams = {**parent.order.hparams, **children[slot]}
-            return population.draft(slot, hparams, start=parent.ref, event="rescue" if member.failed else "inherit")
+            hparams = {**parent.order.hparams, **explored.children[slot]}
+            event = "rescue" if member.failed else "inherit"
+            return population.draft(slot, hparams, start=parent.ref, event=event, **explored.why.get(slot, {}))
         return continued(self.plan, population, slot, rng)
+
+
+def movable(plan: Plan) -> Space:
+    """The space without what is bound to the weights, which an heir takes over as it is."""
+    return Space({name: param for name, param in plan.space.items() if name not in plan.architecture})
 
 
 def founded(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:

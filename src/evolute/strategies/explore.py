@@ -2,27 +2,42 @@
 
 Heirs of one parent in one decision differ from it and from each other wherever the space allows it: identical twins
 would train the same agent twice.
+
+A rule may remember something until the next decision: it is given its memory, {} at first, and returns the new one, JSON
+both. What it says of why an heir got its values goes into the heir's order, and so into the journal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from evolute.core.order import Hparams
+from evolute.core.order import Hparams, Json
 from evolute.core.param import FACTORS
 from evolute.core.population import Population
 from evolute.core.space import Space
 from evolute.strategies.exploit import Parents
 
-Explore = Callable[[Space, Population, Parents, np.random.Generator], dict[int, dict[str, Any]]]
-Mutate = Callable[[Space, Hparams, np.random.Generator], dict[str, Any]]
 Child = dict[str, Any]
+Mutate = Callable[[Space, Hparams, np.random.Generator], Child]
 MUTATIONS = 10
 TRIES = 500
+
+
+@dataclass(frozen=True)
+class Explored:
+    """The hyper-parameters of each heir, why it got them, and what the rule remembers."""
+
+    children: dict[int, Child]
+    why: Mapping[int, Mapping[str, Json]] = field(default_factory=dict)
+    memory: Json = field(default_factory=dict)
+
+
+Explore = Callable[[Space, Population, Parents, np.random.Generator, Json], Explored]
 
 
 def perturb(resample: float = 0.25, factors: tuple[float, ...] = FACTORS) -> Explore:
@@ -30,13 +45,17 @@ def perturb(resample: float = 0.25, factors: tuple[float, ...] = FACTORS) -> Exp
     if not 0 <= resample <= 1:
         raise ValueError(f"resample={resample}: is a probability, and must lie in [0, 1]")
 
-    def mutate(space: Space, hparams: Hparams, rng: np.random.Generator) -> dict[str, Any]:
-        return {
-            name: param.sample(rng) if rng.random() < resample else param.perturb(hparams[name], rng, factors)
-            for name, param in space.items()
-        }
+    return _each(partial(perturbed, resample=resample, factors=factors))
 
-    return _each(mutate)
+
+def perturbed(
+    space: Space, hparams: Hparams, rng: np.random.Generator, *, resample: float = 0.25, factors: tuple[float, ...] = FACTORS
+) -> Child:
+    """Hyper-parameters near those given, each drawn anew with probability `resample`."""
+    return {
+        name: param.sample(rng) if rng.random() < resample else param.perturb(hparams[name], rng, factors)
+        for name, param in space.items()
+    }
 
 
 def redraw() -> Explore:
@@ -46,21 +65,21 @@ def redraw() -> Explore:
 
 def copy() -> Explore:
     """The parent's hyper-parameters as they are."""
-    return lambda space, population, parents, rng: {
-        heir: dict(_hparams(population, parent)) for heir, parent in parents.items()
-    }
+    return lambda space, population, parents, rng, memory: Explored(
+        {heir: dict(_hparams(population, parent)) for heir, parent in parents.items()}
+    )
 
 
 def _each(mutate: Mutate) -> Explore:
-    def explore(space: Space, population: Population, parents: Parents, rng: np.random.Generator) -> dict[int, dict[str, Any]]:
-        children: dict[int, dict[str, Any]] = {}
+    def explore(space: Space, population: Population, parents: Parents, rng: np.random.Generator, memory: Json) -> Explored:
+        children: dict[int, Child] = {}
         families: dict[int, set[str]] = {}
         for heir, parent in sorted(parents.items()):
             hparams = {name: _hparams(population, parent)[name] for name in space}
             family = families.setdefault(parent, {repr(hparams)})
             children[heir] = _unlike(family, space, partial(mutate, space, hparams), rng)
             family.add(repr(children[heir]))
-        return children
+        return Explored(children)
 
     return explore
 

@@ -1,0 +1,127 @@
+"""PB2's way to change what is inherited, and its relatives': categories first, then numbers by the model's upper bound.
+
+PB2: arXiv 2002.02518, algorithm 1; PB2-Rand, -Mult and -Mix: arXiv 2106.15883, section 4. Where there is nothing to
+learn from yet, heirs are perturbed as in PBT.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from evolute.core.order import Hparams, Json
+from evolute.core.population import Population, Turn
+from evolute.core.space import Space
+from evolute.strategies.bayes.categories import Pick
+from evolute.strategies.bayes.kernels import TimeVarying
+from evolute.strategies.bayes.model import Model, Proposal, Recipe, family_key, pending_hparams
+from evolute.strategies.bayes.points import Layout, Places
+from evolute.strategies.bayes.rows import Rows, newest_rows
+from evolute.strategies.bayes.search import Reach
+from evolute.strategies.bayes.targets import standardised
+from evolute.strategies.exploit import Parents
+from evolute.strategies.explore import Explored, perturbed
+
+C1, C2 = 0.2, 0.4
+Sees = Literal["none", "own", "all"]
+"""What the model sees of categories: nothing, only the rows with the heir's own, or all in a mixed kernel."""
+
+
+def width_after(turns: int) -> float:
+    """PB2's sqrt(beta), which grows with time: with turns, as in the paper; its public code counts rows."""
+    return math.sqrt(C1 + max(0.0, math.log(C2 * max(turns, 1))))
+
+
+@dataclass(frozen=True)
+class Bandits:
+    """Proposes numbers by the upper bound of a time-varying process, given the categories that `pick` has picked."""
+
+    interval: int
+    limit: int
+    pick: Pick
+    sees: Sees
+    fades: bool = True
+
+    def __call__(
+        self, space: Space, population: Population, parents: Parents, rng: np.random.Generator, memory: Json
+    ) -> Explored:
+        layout = Layout(space)
+        rows = newest_rows(population, interval=self.interval, limit=self.limit)
+        picked = self.pick(layout, population, rows, parents, rng, memory)
+        models: dict[tuple[int, ...], Model | None] = {}
+        pending = pending_hparams(population, parents)
+        width = width_after(max(member.turns for member in population.members))
+        children: dict[int, dict[str, Any]] = {}
+        why: dict[int, Mapping[str, Json]] = {}
+        families: dict[int, set[str]] = {}
+        for heir, slot in sorted(parents.items()):
+            parent = population[slot].latest
+            assert parent is not None
+            family = families.setdefault(slot, {family_key(space, parent.order.hparams)})
+            places = picked.places[heir]
+            key = tuple(int(place) for place in places) if self.sees == "own" else ()
+            if key not in models:
+                models[key] = self._model(layout, rows, places)
+            made = self._proposal(models[key], layout, parent, places, pending, width, family, rng)
+            children[heir], why[heir] = made.hparams, {**made.why, **picked.why}
+            pending.append({**parent.order.hparams, **made.hparams})
+            family.add(repr(made.hparams))
+        return Explored(children, why, picked.memory)
+
+    def _model(self, layout: Layout, rows: Rows, places: Places) -> Model | None:
+        """The model for heirs with these categories; None if there is nothing to learn from."""
+        if self.sees == "own":
+            rows = rows.where([np.array_equal(layout.encode(hparams)[1], places) for hparams in rows.hparams])
+        if not len(rows):
+            return None
+        recipe = Recipe(lambda seen: _kernel(seen, fades=self.fades), standardised)
+        return recipe.fit(self._seen(layout), rows)
+
+    def _seen(self, layout: Layout) -> Layout:
+        return layout if self.sees == "all" else Layout(Space(layout.numbers))
+
+    def _proposal(
+        self,
+        model: Model | None,
+        layout: Layout,
+        parent: Turn,
+        places: Places,
+        pending: list[Hparams],
+        width: float,
+        family: set[str],
+        rng: np.random.Generator,
+    ) -> Proposal:
+        fixed = {name: param.values[place] for (name, param), place in zip(layout.categories.items(), places, strict=True)}
+        if model is None:
+            numbers = perturbed(Space(layout.numbers), parent.order.hparams, rng)
+            return Proposal(_ordered(layout, {**numbers, **fixed}), {})
+        seen = model.layout
+        reach = Reach.everywhere(seen, places if seen.categories else places[:0])
+        made = model.propose(
+            parent,
+            reach,
+            width=width,
+            pending=self._rivals(layout, pending, places),
+            taken=lambda hparams: repr(_ordered(layout, {**hparams, **fixed})) in family,
+            interval=self.interval,
+            rng=rng,
+        )
+        return made._replace(hparams=_ordered(layout, {**made.hparams, **fixed}))
+
+    def _rivals(self, layout: Layout, pending: list[Hparams], places: Places) -> list[Hparams]:
+        """What is pending as far as this model can see it."""
+        if self.sees != "own":
+            return pending
+        return [hparams for hparams in pending if np.array_equal(layout.encode(hparams)[1], places)]
+
+
+def _kernel(layout: Layout, *, fades: bool) -> TimeVarying:
+    return TimeVarying((0,) * (1 + len(layout.numbers)), len(layout.categories), fades)
+
+
+def _ordered(layout: Layout, hparams: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: hparams[name] for name in layout.space}

@@ -1,0 +1,103 @@
+"""A model of what improved whom, and the proposals that follow from it, each aware of those that are pending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evolute.core.order import Hparams, Json
+from evolute.core.population import Population, Turn
+from evolute.strategies.bayes.gp import NOISE, Gp, fitted
+from evolute.strategies.bayes.kernels import Kernel, Parameter, eps_of
+from evolute.strategies.bayes.points import Array, Layout, Points
+from evolute.strategies.bayes.rows import Rows, age
+from evolute.strategies.bayes.search import Bound, Reach, best_first
+from evolute.strategies.bayes.targets import Targets
+from evolute.strategies.exploit import Parents
+
+
+class Proposal(NamedTuple):
+    """Hyper-parameters for an heir, and why."""
+
+    hparams: dict[str, Any]
+    why: dict[str, Json]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is made of rows: the covariance for a layout, the view of gains, and how much noise to expect."""
+
+    kernel: Callable[[Layout], Kernel]
+    transform: Callable[[Array], Targets]
+    noise: Parameter = NOISE
+
+    def fit(self, layout: Layout, rows: Rows) -> Model:
+        targets = self.transform(rows.gain)
+        gp = fitted(self.kernel(layout), rows.points(layout), targets.values, noise=self.noise)
+        return Model(layout, rows, targets, gp)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A process over the hyper-parameters of a layout, fitted to rows."""
+
+    layout: Layout
+    rows: Rows
+    targets: Targets
+    gp: Gp
+
+    def propose(
+        self,
+        parent: Turn,
+        reach: Reach,
+        *,
+        width: float,
+        pending: Sequence[Hparams],
+        taken: Callable[[Hparams], bool],
+        interval: int,
+        rng: np.random.Generator,
+    ) -> Proposal:
+        """The best values within reach for an heir of `parent` in its next turn; nothing that is `taken` if possible.
+
+        Context is the parent's score now, at the time of the next turn, for the heir and for what is pending.
+        """
+        assert parent.score is not None
+        context, time = float(self.rows.context(parent.score)), age(parent, interval)
+        bound = Bound(self.gp, width, context, time)
+        bound = Bound(self.gp.expecting(self._points(bound, pending)), width, context, time)
+        candidates = best_first(bound, reach, rng)
+        decoded = (self.layout.decode(*candidate) for candidate in candidates)
+        hparams = next((one for one in decoded if not taken(one)), self.layout.decode(*candidates[0]))
+        mean, deviation = bound.gp.posterior(self._points(bound, [hparams]))
+        return Proposal(hparams, {**self.targets.told(float(mean[0]), float(deviation[0])), "model": self._told()})
+
+    def _points(self, bound: Bound, hparams: Sequence[Hparams]) -> Points:
+        encoded = [self.layout.encode(one) for one in hparams]
+        numbers = np.array([numbers for numbers, _ in encoded]).reshape(len(encoded), len(self.layout.numbers))
+        places = np.array([places for _, places in encoded], dtype=np.int64).reshape(len(encoded), len(self.layout.categories))
+        return bound.points(numbers, places)
+
+    def _told(self) -> dict[str, Json]:
+        """The model's parameters, with what is forgotten in two turns in place of the rate."""
+        names = [*(parameter.name for parameter in self.gp.kernel.parameters), "noise"]
+        found = dict(zip(names, map(float, self.gp.values), strict=True))
+        told = {name: eps_of(value) if name.startswith("rate") else value for name, value in found.items()}
+        return {"rows": len(self.rows), **{name.replace("rate", "eps"): round(value, 6) for name, value in told.items()}}
+
+
+def pending_hparams(population: Population, parents: Parents) -> list[Hparams]:
+    """The hyper-parameters of everybody but the heirs, in their running or their next turn."""
+    found = []
+    for member in population.members:
+        order = member.running or (member.latest.order if member.latest is not None and member.slot not in parents else None)
+        if order is not None:
+            found.append(order.hparams)
+    return found
+
+
+def family_key(space: Mapping[str, Any], hparams: Hparams) -> str:
+    """Hyper-parameters as text that is equal for twins."""
+    return repr({name: hparams[name] for name in space})

@@ -1,0 +1,110 @@
+"""What improved whom: one row per finished turn, with the gain it brought from where, when and under which values.
+
+Context is the score before the turn, which after a clone is the parent's. Time counts the turns of the line of descent.
+Fresh weights have no score before; theirs is taken to be the lowest first score there is, which is what little training
+brings. A failed turn counts as the lowest gain seen, so that its surroundings are avoided.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from evolute.core.order import Hparams
+from evolute.core.population import Population, Turn
+from evolute.strategies.bayes.points import Array, Layout, Points
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The newest turns in the order of time: hyper-parameters, time [row], score before [row] and gain per turn [row]."""
+
+    hparams: tuple[Hparams, ...]
+    time: Array
+    before: Array
+    gain: Array
+
+    def __len__(self) -> int:
+        return len(self.hparams)
+
+    def where(self, chosen: Sequence[bool]) -> Rows:
+        """The chosen rows."""
+        mask = np.array(chosen, dtype=np.bool_)
+        hparams = tuple(one for one, kept in zip(self.hparams, chosen, strict=True) if kept)
+        return Rows(hparams, self.time[mask], self.before[mask], self.gain[mask])
+
+    def points(self, layout: Layout) -> Points:
+        """The rows as a Gaussian process sees them, the score before as the first number."""
+        encoded = [layout.encode(hparams) for hparams in self.hparams]
+        numbers = np.array([numbers for numbers, _ in encoded]).reshape(len(self), len(layout.numbers))
+        places = np.array([places for _, places in encoded], dtype=np.int64).reshape(len(self), len(layout.categories))
+        return Points(np.column_stack([self.context(self.before), numbers]), places, self.time)
+
+    def context(self, score: Array | float) -> Array:
+        """A score on the scale on which the scores before these rows run from 0 to 1."""
+        low, high = float(self.before.min()) / 2, float(self.before.max()) / 2  # halves, lest a difference overflow
+        return np.asarray((score / 2 - low) / (high - low) if high > low else np.zeros_like(score), dtype=np.float64)
+
+
+def newest_rows(population: Population, *, interval: int, limit: int) -> Rows:
+    """The last `limit` turns that tell something, of all members, gains per `interval` steps."""
+    histories = [member.history() for member in population.members]
+    merged = heapq.merge(*histories, key=lambda turn: -turn.order.turn)
+    turns = list(islice((turn for turn in merged if _tells(turn)), limit))[::-1]
+    fresh = [turn.score for turn in turns if turn.parent is None and _number(turn.score)]
+    lowest = min((score for score in fresh if score is not None), default=math.nan)
+    found = [row for turn in turns if (row := _row(turn, lowest, interval)) is not None]
+    return _with_failures(found)
+
+
+def age(turn: Turn | None, interval: int) -> float:
+    """How many turns the line of descent of a state has behind it."""
+    return 0.0 if turn is None else turn.steps / interval
+
+
+def gain_of(turn: Turn, interval: int) -> float | None:
+    """The gain of a turn per `interval` steps over the state it continued; None if there is nothing to compare."""
+    if turn.parent is None or turn.parent.score is None or not _tells(turn) or turn.failed or turn.score is None:
+        return None
+    return (turn.score - turn.parent.score) * interval / max(turn.report.steps, 1)
+
+
+_Row = tuple[Hparams, float, float, float]
+
+
+def _tells(turn: Turn) -> bool:
+    """A turn in which no episode ended shows nothing of its hyper-parameters."""
+    return turn.failed or _number(turn.report.metrics.get("score"))
+
+
+def _number(score: float | None) -> bool:
+    return score is not None and math.isfinite(score)
+
+
+def _row(turn: Turn, lowest: float, interval: int) -> _Row | None:
+    before = lowest if turn.parent is None else turn.parent.score
+    if before is None or not math.isfinite(before):
+        return None
+    gain = math.nan if turn.failed or turn.score is None else (turn.score - before) * interval / max(turn.report.steps, 1)
+    return turn.order.hparams, age(turn.parent, interval), before, gain
+
+
+def _with_failures(found: list[_Row]) -> Rows:
+    """The rows with the lowest gain in place of failed turns; nothing if all have failed."""
+    gains = np.array([row[3] for row in found])
+    if np.isfinite(gains).any():
+        gains = np.where(np.isfinite(gains), gains, np.nanmin(np.where(np.isfinite(gains), gains, np.nan)))
+    else:
+        found, gains = [], np.zeros(0)
+    columns = [np.array(column, dtype=np.float64) for column in _columns(found)]
+    return Rows(tuple(row[0] for row in found), columns[0], columns[1], gains)
+
+
+def _columns(found: list[_Row]) -> Iterator[list[float]]:
+    yield [row[1] for row in found]
+    yield [row[2] for row in found]

@@ -1,0 +1,112 @@
+"""BG-PBT's way to change what is inherited (arXiv 2207.09405, section 3.1): all hyper-parameters by the upper bound of a
+Gaussian process over mixed spaces, inside a trust region around the parent.
+
+A region that starts anew looks through the whole space once: the heir that lands there is the new centre if it does well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evolute.core.order import Json
+from evolute.core.param import Float, Param
+from evolute.core.population import Population, Turn
+from evolute.core.space import Space
+from evolute.strategies.bayes.gp import NOISE
+from evolute.strategies.bayes.kernels import Trusted
+from evolute.strategies.bayes.model import Recipe, family_key, pending_hparams
+from evolute.strategies.bayes.points import Layout
+from evolute.strategies.bayes.region import Region
+from evolute.strategies.bayes.rows import newest_rows
+from evolute.strategies.bayes.search import Reach, steps_from
+from evolute.strategies.bayes.targets import by_rank
+from evolute.strategies.exploit import Parents
+from evolute.strategies.explore import Explored, perturb
+from evolute.strategies.score import last_score, ranked
+
+
+def kernel_of(layout: Layout) -> Trusted:
+    """A length scale for the context and one for each number."""
+    return Trusted(tuple(range(1 + len(layout.numbers))), len(layout.categories))
+
+
+@dataclass(frozen=True)
+class TrustedExplore:
+    """Proposes within a trust region; remembers the region and the turns that will tell whether it was right."""
+
+    interval: int
+    limit: int
+    width: float
+
+    def __call__(
+        self, space: Space, population: Population, parents: Parents, rng: np.random.Generator, memory: Json
+    ) -> Explored:
+        region, running = judged(memory, population)
+        remembered = [*running, *([heir, population[heir].turns] for heir in sorted(parents))]
+        memory = {"region": region.to_json(), "proposed": remembered}
+        layout = Layout(space)
+        rows = newest_rows(population, interval=self.interval, limit=self.limit)
+        if not len(rows):
+            return replace(perturb()(space, population, parents, rng, {}), memory=memory)
+        children: dict[int, dict[str, Any]] = {}
+        why: dict[int, Mapping[str, Json]] = {}
+        model = Recipe(kernel_of, by_rank, NOISE).fit(layout, rows) if parents else None
+        pending = pending_hparams(population, parents)
+        families: dict[int, set[str]] = {}
+        for heir, slot in sorted(parents.items()):
+            parent = population[slot].latest
+            assert model is not None
+            assert parent is not None
+            family = families.setdefault(slot, {family_key(space, parent.order.hparams)})
+            made = model.propose(
+                parent,
+                reach_of(region, layout, parent),
+                width=self.width,
+                pending=pending,
+                taken=lambda hparams, family=family: repr(hparams) in family,  # type: ignore[misc]
+                interval=self.interval,
+                rng=rng,
+            )
+            children[heir], why[heir] = made.hparams, {**made.why, "region": region.told()}
+            pending.append({**parent.order.hparams, **made.hparams})
+            family.add(repr(made.hparams))
+        return Explored(children, why, memory)
+
+
+def judged(memory: Json, population: Population) -> tuple[Region, list[list[int]]]:
+    """The region after the proposals whose turns are over by now, and those that still run."""
+    region = Region(**memory.get("region", {}))
+    proposed = memory.get("proposed", [])
+    running = [[member, turn] for member, turn in proposed if population[member].turns <= turn]
+    finished = {member for member, turn in proposed if population[member].turns > turn}
+    scores = last_score(population)
+    top = ranked(scores)[0]
+    if finished and not math.isnan(scores[top]):
+        region = region.after(success=top in finished, best=scores[top])
+    return region, running
+
+
+def reach_of(region: Region, layout: Layout, parent: Turn) -> Reach:
+    """Half a side to both sides of the parent, but at least one step of a number that comes in steps."""
+    centre, places = layout.encode(parent.order.hparams)
+    if region.anew:
+        return replace(Reach.everywhere(layout, places), changes=len(places))
+    low, high = np.clip(centre - region.side / 2, 0, 1), np.clip(centre + region.side / 2, 0, 1)
+    for number, param in enumerate(layout.numbers.values()):
+        if not isinstance(param, Float):
+            low[number], high[number] = _in_steps(param, float(centre[number]), float(low[number]), float(high[number]))
+    return Reach(layout, low, high, places, region.changes(len(places)))
+
+
+def _in_steps(param: Param, centre: float, low: float, high: float) -> tuple[float, float]:
+    """The ends of a range at values that a number in steps can have: those inside it, or the centre's neighbours."""
+    near = [centre, *steps_from(param, centre)]
+    for end in (low, high):
+        here = param.encode(param.decode(end))
+        near += [unit for unit in (here, *steps_from(param, here)) if low <= unit <= high]
+    return min(near), max(near)

@@ -1,0 +1,31 @@
+"""BG-PBT's optimiser of hyper-parameters (Wan et al. 2022, arXiv 2207.09405): PBT inside a trust region.
+
+Its search for architectures and its generations are not part of it. Many random members begin, one turn each, and the best
+of them become the population.
+"""
+
+from __future__ import annotations
+
+from evolute.core.protocols import Plan
+from evolute.strategies.bayes.trusted import TrustedExplore
+from evolute.strategies.evolution import Evolution
+from evolute.strategies.exploit import truncation
+from evolute.strategies.heats import Heats
+
+
+def bg_pbt(
+    plan: Plan,
+    *,
+    quantile: float = 0.125,
+    candidates: int | None = None,
+    rows: int = 100,
+    width: float = 3.0,
+    burn_in: int = 0,
+) -> Heats:
+    """BG-PBT without architectures.
+
+    `candidates` is how many random members begin, by default three for each that goes on; they take turns of the run.
+    `rows` is how many turns the model learns from, the newest; `width` how many deviations above its mean it hopes for.
+    """
+    evolution = Evolution(plan, truncation(quantile), TrustedExplore(plan.interval, rows, width), burn_in=burn_in)
+    return Heats(evolution, 3 * plan.size if candidates is None else candidates)

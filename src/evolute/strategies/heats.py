@@ -1,0 +1,81 @@
+"""A start with more members than there are slots: each slot trains several fresh ones, a turn each, and the best go on.
+
+That is BG-PBT's 24 → 8 with 8 slots and three heats (arXiv 2207.09405, section 3.1). The states of those that may still
+be chosen are retained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evolute.core.order import Json, Order, Ref
+from evolute.core.population import Population, Turn
+from evolute.strategies.evolution import Evolution, founded
+
+
+@dataclass(frozen=True)
+class Heats:
+    """A strategy that chooses its members among `candidates`, and then leaves them to `evolution`."""
+
+    evolution: Evolution
+    candidates: int
+
+    def __post_init__(self) -> None:
+        size = self.evolution.plan.size
+        if self.candidates < size:
+            raise ValueError(f"candidates={self.candidates}: must be at least the population's {size}, since the best go on")
+
+    @property
+    def heats(self) -> int:
+        """How many fresh members each slot trains, one after another; one heat is the usual start."""
+        heats = math.ceil(self.candidates / self.evolution.plan.size)
+        turns = self.evolution.plan.turns
+        return heats if turns is None else max(1, min(heats, turns // 2))
+
+    def init(self) -> Json:
+        return {"taken": [], "evolution": self.evolution.init()}
+
+    def step(
+        self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
+    ) -> tuple[Json, list[Order]]:
+        racing = [slot for slot in ready if population[slot].turns < self.heats]
+        choosing = [slot for slot in ready if population[slot].turns == self.heats > 1]
+        others = [slot for slot in ready if slot not in racing and slot not in choosing]
+        chosen = self._chosen(state, population, choosing)
+        orders = [founded(self.evolution.plan, population, slot, rng) for slot in racing]
+        orders += [self._taken_on(population, slot, chosen.get(slot), rng) for slot in choosing]
+        memory, evolved = self.evolution.step(state["evolution"], population, others, rng)
+        taken = [*state["taken"], *(list(turn.ref) for turn in chosen.values())]
+        return {"taken": taken, "evolution": memory}, sorted([*orders, *evolved], key=lambda order: order.member)
+
+    def retain(self, state: Json, population: Population) -> Iterable[Ref]:
+        """The first turns, while there are slots that have not chosen yet."""
+        if self.heats == 1 or all(member.turns > self.heats for member in population.members):
+            return ()
+        return [turn.ref for turn in self._raced(population) if list(turn.ref) not in state["taken"]]
+
+    def _chosen(self, state: Json, population: Population, slots: Sequence[int]) -> dict[int, Turn]:
+        """The best first turns that nobody has taken, one for each slot; who made one of them keeps it."""
+        free = [turn for turn in self._raced(population) if list(turn.ref) not in state["taken"]][: len(slots)]
+        chosen: dict[int, Turn] = {}
+        for turn in list(free):
+            if turn.ref.member in slots and turn.ref.member not in chosen:
+                chosen[turn.ref.member] = turn
+                free.remove(turn)
+        return chosen | dict(zip([slot for slot in slots if slot not in chosen], free, strict=False))
+
+    def _raced(self, population: Population) -> list[Turn]:
+        """The first turns that left a state with a score, the best first; ties go to the earlier turn and lower slot."""
+        firsts = (turn for member in population.members for turn in member.history() if turn.order.turn < self.heats)
+        well = [(turn.score, turn) for turn in firsts if not turn.failed and turn.score is not None]
+        numbers = [(-score, turn.ref.turn, turn.ref.member, turn) for score, turn in well if not math.isnan(score)]
+        return [row[-1] for row in sorted(numbers, key=lambda row: row[:3])]
+
+    def _taken_on(self, population: Population, slot: int, turn: Turn | None, rng: np.random.Generator) -> Order:
+        if turn is None:
+            return founded(self.evolution.plan, population, slot, rng)
+        return population.draft(slot, turn.order.hparams, start=turn.ref, event="chosen")

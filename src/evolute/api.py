@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from evolute.config import layers as config_layers
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting, file, python, stack
 from evolute.config.resolve import Config, resolved
+from evolute.core.protocols import Followed
 from evolute.launch import Launch, assembled, launch, proceed, settled
 from evolute.report.display import Display, display_for
 from evolute.result import Run
@@ -26,6 +27,7 @@ def run(
     space: Mapping[str, Any] | None = None,
     strategy: Any = None,
     engine: str | None = None,
+    workers: int | None = None,
     env: str | None = None,
     population: int | None = None,
     interval: int | str | None = None,
@@ -56,6 +58,7 @@ def run(
         "space": space,
         "strategy": strategy,
         "engine": engine,
+        "workers": workers,
         "env": env,
         "population": population,
         "interval": interval,
@@ -75,8 +78,9 @@ def run(
     files = [config] if isinstance(config, (str, Path)) else config
     layers = [*_preset(preset), *(file(Path(path)) for path in files), python(arguments)]
     how = Launch(folder=None if folder is None else Path(folder), new=new)
+    resolution = resolved(stack(layers))
     with _display(display) as shown:
-        return launch(resolved(stack(layers)), shown.watching(how))
+        return _led(resolution, lambda: launch(resolution, shown.watching(how)))
 
 
 def resume(folder: str | Path, *, learner: Any = None, display: Literal["auto", "none"] = "auto", **changes: Any) -> Run:
@@ -84,10 +88,20 @@ def resume(folder: str | Path, *, learner: Any = None, display: Literal["auto", 
 
     A learner that cannot be imported by name, such as a function in a notebook, has to be given again.
     """
+    resolution = remembered(Path(folder), [python({"learner": learner, **changes})])
     with _display(display) as shown:
-        return proceed(
-            Path(folder), remembered(Path(folder), [python({"learner": learner, **changes})]), shown.watching(Launch())
-        )
+        return _led(resolution, lambda: proceed(Path(folder), resolution, shown.watching(Launch())))
+
+
+def _led(config: Config, train: Callable[[], Run]) -> Run:
+    """The run, also in a process that another one led; if that one failed, this one ends."""
+    try:
+        return train()
+    except Followed as done:
+        if done.opening is None:
+            raise SystemExit(0) from None
+        folder = Path(done.opening["folder"])
+        return Run.open(folder, assembled(config, settled(folder)).learner)
 
 
 def load(folder: str | Path) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +19,10 @@ from evolute.config.resolve import Config, plain_value
 from evolute.core.durability import Keeper
 from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
+from evolute.core.order import Json
 from evolute.core.population import Population, best
 from evolute.core.protocols import Learner, Plan, Strategy
-from evolute.core.resume import RemakeError
+from evolute.core.resume import RemakeError, UnrepeatableError
 from evolute.core.rng import derive, stream
 from evolute.core.solo import adapt, is_train
 from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
@@ -38,6 +40,8 @@ CHANGEABLE = {"interval", "mode", "stop.score", "stop.steps", "stop.time", "stop
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
 Begin = Callable[[Path, Config, Population], None]
+Summon = Callable[[Json], None]
+"""Tells the other processes of a run, if there are, what to build."""
 
 
 @dataclass(frozen=True)
@@ -48,22 +52,45 @@ class Launch:
     new: bool = False
     take_over: bool = False
     notify: Notify = silent
+    summon: Summon = lambda opening: None
     begin: Begin = lambda folder, config, population: None
 
 
 def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stands."""
-    folder = choose(config, how)
-    parts = assembled(config, settled(folder))  # what they refuse is better known before there is a folder
-    if folder is None:
-        meta = {"created": time.time(), "settled": dict(parts.learner.settled), **described(config)}
-        folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta)
-    return _proceed(folder, config, parts, how)
+    with _joined(config) as summon:
+        folder = choose(config, how)
+        parts = assembled(config, settled(folder))  # what they refuse is better known before there is a folder
+        if folder is None:
+            meta = {"created": time.time(), "settled": dict(parts.learner.settled), **described(config)}
+            folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta)
+        return _proceed(folder, config, parts, replace(how, summon=summon))
 
 
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
     """Train on in a run folder that exists, until its end; a run that has ended is left as it is."""
-    return _proceed(folder, config, assembled(config, settled(folder)), how)
+    with _joined(config) as summon:
+        return _proceed(folder, config, assembled(config, settled(folder)), replace(how, summon=summon))
+
+
+@contextlib.contextmanager
+def _joined(config: Config) -> Iterator[Summon]:
+    """Lead the processes that were started with this one by the same command, or follow the one that leads.
+
+    An engine whose processes are started from outside, as mpiexec does, has a `joined` in its module.
+    """
+    joined = vars(sys.modules[config.engine.maker.__module__]).get("joined")
+    if joined is None:
+        yield lambda opening: None
+        return
+
+    def build(opening: Json) -> tuple[Worker, float | None]:
+        parts = assembled(config, opening["settled"])
+        checkpoints = Checkpoints(Path(opening["folder"]) / folders.CHECKPOINTS)
+        return Worker(parts.learner, checkpoints, config.learner.settings, config.values["score"]), config.values["limit"]
+
+    with joined(build) as summon:
+        yield summon
 
 
 def settled(folder: Path | None) -> dict[str, Any]:
@@ -98,7 +125,8 @@ def _proceed(folder: Path, config: Config, parts: Parts, how: Launch) -> Run:
             return Run.open(folder, parts.learner)
         _amend(journal, config)
         with _advising(folder):
-            _train(folder, config, parts, how, journal)
+            while not _train(folder, config, parts, how, journal):
+                pass
     return Run.open(folder, parts.learner)
 
 
@@ -135,18 +163,15 @@ def _advising(folder: Path) -> Iterator[None]:
         raise StoreError(f"{error}; what was written before is whole; {go_on}") from error
 
 
-def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Journal) -> None:
-    checkpoints = Checkpoints(folder / folders.CHECKPOINTS)
+def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Journal) -> bool:
+    """Train to the end; False if a state was lost on the way and cannot be made again, so that the run has to be restored."""
+    checkpoints = Checkpoints((folder / folders.CHECKPOINTS).resolve())
     checkpoints.sweep()
     notify = _noting(journal, how.notify)
-    worker = Worker(
-        parts.learner,
-        checkpoints,
-        config.learner.settings,
-        config.values["score"],
-        lambda refs, share, note: notify(Progressed(refs, share, note)),
+    how.summon({"settled": dict(parts.learner.settled), "folder": str(folder.resolve())})
+    engine = config.engine.maker(
+        _worker(config, parts, checkpoints, journal, notify), config.values["limit"], **config.engine.settings
     )
-    engine = config.engine.maker(worker, config.values["limit"], **config.engine.settings)
     rhythm = None if config.values["durable"] == "auto" else config.values["durable"]
     repeatable = parts.learner.repeatable and not journal.meta.get("unrepeatable", False)
     keeper = Keeper(engine, journal, checkpoints, config.keep, rhythm, eager=not repeatable, notify=notify)
@@ -161,7 +186,7 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
         for advice in parts.advice:
             notify(Told(advice, warning=True))
         how.begin(folder, config, standing.population)
-        Loop(
+        loop = Loop(
             parts.plan,
             parts.strategy,
             engine,
@@ -177,9 +202,31 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
             elapsed=journal.elapsed,
             notify=notify,
             interrupts=interrupts,
-        ).run()
+        )
+        try:
+            loop.run()
+        except UnrepeatableError:
+            return False
         with interrupts.allowed():
             _measure_again(folder, config, parts, journal, notify)
+    return True
+
+
+def _worker(config: Config, parts: Parts, checkpoints: Checkpoints, journal: Journal, notify: Notify) -> Worker:
+    """What the engine is to train with."""
+
+    def tell(kind: str, text: str) -> None:
+        journal.note(kind, text=text)
+        notify(Told(text, warning=True))
+
+    return Worker(
+        parts.learner,
+        checkpoints,
+        config.learner.settings,
+        config.values["score"],
+        lambda refs, share, note: notify(Progressed(refs, share, note)),
+        tell,
+    )
 
 
 def _measure_again(folder: Path, config: Config, parts: Parts, journal: Journal, notify: Notify) -> None:

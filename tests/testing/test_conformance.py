@@ -14,6 +14,7 @@ from evolute.core.param import Float
 from evolute.core.solo import Solo, adapt
 from evolute.core.space import Space
 from evolute.engines.inline import inline
+from evolute.engines.processes import processes
 from evolute.engines.simulated import simulated
 from evolute.strategies.random_search import RandomSearch
 from evolute.testing import check_engine, check_learner, check_strategy
@@ -22,6 +23,8 @@ from evolute.testing.strategy import SPACE
 ENGINES = {
     "inline": lambda worker: inline(worker, None),
     "inline with a limit": lambda worker: inline(worker, 30.0),
+    "two processes": lambda worker: processes(worker, None, workers=2),
+    "two processes with a limit": lambda worker: processes(worker, 30.0, workers=2),
     "simulated": lambda worker: simulated(worker, None, durations=[1, 2, 3]),
     "simulated, two workers": lambda worker: simulated(worker, None, durations=[1, 2, 3], workers=2),
 }

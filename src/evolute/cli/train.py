@@ -15,6 +15,7 @@ from evolute.cli.dry import dry
 from evolute.config.layers import Setting, file, override, preset, stack
 from evolute.config.resolve import Config, resolved
 from evolute.core.interrupt import Interrupted
+from evolute.core.protocols import Followed
 from evolute.launch import Launch, choose, launch, proceed
 from evolute.report.display import display_for
 from evolute.report.story import story
@@ -57,6 +58,8 @@ def _train(config: Config, how: Launch, *, folder: Path | None, as_json: bool) -
             with display_for(out, json=as_json) as shown:
                 how = shown.watching(how)
                 run = launch(config, how) if folder is None else proceed(folder, config, how)
+        except Followed:
+            return
         except Interrupted as stopped:
             print(f"stopped by {stopped}: {stopped.saved}", file=sys.stderr)
             sys.exit(stopped.code)

@@ -22,7 +22,7 @@ from evolute.core.space import Space
 from evolute.core.stop import Stop
 from evolute.envs.spec import EnvSpec
 
-OUTSIDE = {"engine", "runs", "name", "limit", "durable", "keep", *PLUGINS}
+OUTSIDE = {"engine", "workers", "runs", "name", "limit", "durable", "keep", *PLUGINS}
 """Settings that do not make a run another one: where and how it is carried out. Plug-ins are named apart."""
 ENV_FREE = "your own code makes its environment itself"
 LIMITS = ("stop.turns", "stop.steps", "stop.time", "stop.score")
@@ -83,6 +83,8 @@ def resolved(layer: Layer) -> Config:
     defaults = {key: field.default for key, field in FIELDS.items() if key not in layer}
     for kind, made in plugins.items():
         defaults |= {f"{made.name}.{option}": value for option, value in read[kind].defaults.items()}
+    if values["workers"] is not None and "workers" in read["engine"].defaults:
+        read["engine"].fixed["workers"] = values["workers"]
     recipes = {kind: _recipe(plugins[kind], read[kind]) for kind in PLUGINS}
     return Config(values, recipes["learner"], recipes["strategy"], recipes["engine"], space, env, layer, defaults)
 

@@ -53,6 +53,7 @@ FIELDS: dict[str, Field] = {
     "learner": Field(Any, None, "what trains the members: a shipped learner, package.module:name, or in Python a function"),
     "strategy": Field(Any, "pbt", "what decides who inherits and which hyper-parameters come next"),
     "engine": Field(Any, "inline", "where the members train"),
+    "workers": Field(Annotated[int, Gt(0)] | None, None, "how many workers train at once, for engines that have several"),
     "env": Field(str | None, None, "the environment, for learners that need one"),
     "wrap.time_limit": Field(Count | None, None, "end episodes of the environment after so many steps (a truncation)"),
     "wrap.action_repeat": Field(Annotated[int, Gt(0)], 1, "take each action so many times; rewards are summed"),

@@ -147,6 +147,14 @@ class EngineError(RuntimeError):
     """An engine cannot do its work here; the text says why and what to do."""
 
 
+class Followed(Exception):  # noqa: N818
+    """This process has worked for another one that led, and is done; `opening` is what it was told, if all ended well."""
+
+    def __init__(self, opening: Json) -> None:
+        super().__init__("another process led this run")
+        self.opening = opening
+
+
 class Engine(Protocol):
     """Where cohorts run. Keeps the states it has made until `keep` lets them go."""
 

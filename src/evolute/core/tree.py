@@ -42,14 +42,28 @@ class DamagedError(ValueError):
 
 def pack(tree: Tree) -> list[bytes | memoryview]:
     """The tree as buffers whose concatenation `unpack` reads; the last one is the digest of the others."""
-    arrays: list[np.ndarray[Any, Any]] = []
-    node = _pack(tree, "state", arrays)
-    header = json.dumps(
-        {"tree": node, "arrays": [[array.dtype.str, list(array.shape)] for array in arrays]}, separators=(",", ":")
-    ).encode()
+    header, arrays = flatten(tree)
     body: list[bytes | memoryview] = [_HEAD.pack(MAGIC, len(header)), header]
     body += [array.reshape(-1).view(np.uint8).data for array in arrays if array.nbytes]
     return [*body, _digest(body)]
+
+
+def flatten(tree: Tree) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
+    """The tree as a JSON header and its arrays, whose memory it shares where that is contiguous."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    node = _pack(tree, "state", arrays)
+    specs = [[array.dtype.str, list(array.shape)] for array in arrays]
+    return json.dumps({"tree": node, "arrays": specs}, separators=(",", ":")).encode(), arrays
+
+
+def specified(header: bytes) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
+    """The type and shape of each array that belongs to a header."""
+    return [(np.dtype(dtype), tuple(shape)) for dtype, shape in json.loads(header)["arrays"]]
+
+
+def rebuilt(header: bytes, arrays: list[np.ndarray[Any, Any]]) -> Tree:
+    """The tree that was flattened; the arrays become part of it."""
+    return _unpack(json.loads(header)["tree"], arrays)
 
 
 def digest(tree: Tree) -> str:

@@ -24,6 +24,7 @@ class Worker:
 
     `fixed` are the learner's settings that are not evolved; they join an order's hyper-parameters on the way to the
     learner. `score` names the metric to maximise, with a minus sign in front if it is to be minimised.
+    An engine says by `tell` what a person should know, such as that a worker died: its kind, and a text.
     """
 
     learner: Learner[Any]
@@ -31,6 +32,7 @@ class Worker:
     fixed: Hparams = field(default_factory=dict)
     score: str = "score"
     progress: Progressing = lambda refs, share, note: None
+    tell: Callable[[str, str], None] = lambda kind, text: None
     _rows: dict[Ref, tuple[Any, int]] = field(default_factory=dict)
 
     def groups(self, orders: Sequence[Order]) -> list[list[Order]]:

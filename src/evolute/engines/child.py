@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
+from typing import Protocol
 
 import cloudpickle
 
@@ -26,6 +27,16 @@ from evolute.core.worker import Worker
 STRIKES = 3
 TICK = 0.1
 START_LIMIT = 120.0
+
+
+class Trainee(Protocol):
+    """What both a worker here and one in a child process do."""
+
+    def groups(self, orders: Sequence[Order]) -> list[list[Order]]: ...
+    def train(self, orders: Sequence[Order]) -> list[Report]: ...
+    def keep(self, refs: set[Ref]) -> None: ...
+    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]: ...
+    def dump(self, ref: Ref) -> Tree: ...
 
 
 @dataclass
@@ -63,6 +74,11 @@ class Child:
 
     def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         return {ref: self.worker.states.write(ref, self._tree(ref)) for ref in refs}
+
+    def dump(self, ref: Ref) -> Tree:
+        if ref not in self._trees:
+            raise LostError(f"the state of {ref} is not in memory")
+        return self._trees[ref]
 
     def close(self) -> None:
         self._kill()

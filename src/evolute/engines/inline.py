@@ -9,22 +9,12 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from evolute.core.order import Order, Ref, Report
 from evolute.core.worker import Worker
-from evolute.engines.child import Child
+from evolute.engines.child import Child, Trainee
 
 MOMENT = 0.02
-
-
-class Trainee(Protocol):
-    """What both a worker here and one in a child process do."""
-
-    def groups(self, orders: Sequence[Order]) -> list[list[Order]]: ...
-    def train(self, orders: Sequence[Order]) -> list[Report]: ...
-    def keep(self, refs: set[Ref]) -> None: ...
-    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]: ...
 
 
 @dataclass

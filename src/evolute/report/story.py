@@ -26,6 +26,7 @@ def story(run: Run, member: int | None = None) -> dict[str, Json]:
         "space": run.meta["space"],
         "seconds": run.elapsed,
         **counts(run.population),
+        "workers_lost": sum(kind == "worker lost" for _, kind, _ in run.notes),
         "disk": disk(run),
         "longer": longer(run.meta["identity"]),
         "members": [_member(slot) for slot in run.population.members],

@@ -112,6 +112,8 @@ def _incidents(told: dict[str, Json]) -> Iterator[Text]:
     if told["failed"]:
         text = f"{words.count(told['failed'], 'turn')} failed; {words.count(told['rescued'], 'member')} replaced from a donor"
         yield Text(f"{text} (`{typed('show', told['run'])}` has the first traceback)", style="yellow")
+    if told["workers_lost"]:
+        yield Text(f"{words.count(told['workers_lost'], 'worker')} died, each replaced by another", style="yellow")
 
 
 def _whereabouts(told: dict[str, Json]) -> Text:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from evolute.core.order import Order, Ref, Report
@@ -10,17 +13,15 @@ from evolute.core.protocols import Engine
 from evolute.core.solo import adapt
 from evolute.core.tree import digest
 from evolute.core.worker import Worker
-from evolute.testing.memory import MemoryStates
+from evolute.store.checkpoints import Checkpoints
 
 
 def check_engine(make: Callable[[Worker], Engine]) -> None:
     """Submit, wait, inherit, fail, save, forget and read back; compare with what one worker does."""
-    states = MemoryStates()
-    engine = make(Worker(adapt(count_up), states))
-    try:
-        _check(engine, states)
-    finally:
-        engine.close()
+    with tempfile.TemporaryDirectory(prefix="evolute-") as folder:
+        states = Checkpoints(Path(folder))
+        with contextlib.closing(make(Worker(adapt(count_up), states))) as engine:
+            _check(engine, states)
 
 
 def count_up(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> tuple[Any, dict[str, float]]:
@@ -31,7 +32,7 @@ def count_up(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> tupl
     return {"total": total}, {"score": float(total)}
 
 
-def _check(engine: Engine, states: MemoryStates) -> None:
+def _check(engine: Engine, states: Checkpoints) -> None:
     orders = [Order(member, 0, {"by": member - 1}, steps=2, seed=member) for member in range(4)]
     engine.submit(orders)
     reports = _all(engine, 4)

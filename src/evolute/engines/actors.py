@@ -1,0 +1,193 @@
+"""Workers that are Ray actors, and the line to them. Ray's own retries are off: the leader decides what is tried again.
+
+What the leader asks and the actors answer are messages of ours; Ray carries them and, by its own rules, the object that a
+worker is built by.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from evolute.core.protocols import EngineError
+from evolute.core.tree import Tree
+from evolute.engines.host import Host
+from evolute.engines.link import Answered, Event, Gone, Make, Ready, Said
+from evolute.engines.wire import decoded, encoded
+
+ASIDE = "aside"
+STARTS = 3
+"""How often in a row a worker may die before it has begun."""
+BEATS = 5
+"""How often a worker is asked in the time of its lease whether it is alive."""
+Message = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class Hand:
+    """The actor: an object that `make` builds here, and what it says while it works."""
+
+    def __init__(self, make: Make, space: str) -> None:
+        self._host, self._space, self._make = Host(self._heard), space, make
+        self._said: list[Tree] = []
+        self._others: dict[str, Any] = {}
+
+    def begin(self) -> None:
+        """Build the object."""
+        self._host.thing = self._make(self)
+
+    def call(self, message: Message) -> Message:
+        """Answer the leader."""
+        return encoded(self._host.answer(decoded(message.data)))
+
+    def asked(self, message: Message) -> Message:
+        """Answer another worker."""
+        return encoded(self._host.answer(decoded(message.data)))
+
+    def said(self) -> Message:
+        """What was said since this was asked the last time; also a sign of life."""
+        said, self._said = self._said, []
+        return encoded(said)
+
+    def say(self, value: Tree) -> None:
+        self._host.say(value)
+
+    def ask(self, address: str, method: str, argument: Tree) -> Tree:
+        import ray
+
+        try:
+            if address not in self._others:
+                self._others[address] = ray.get_actor(address, namespace=self._space)
+            message = encoded({"ticket": 0, "method": method, "argument": argument})
+            answer = ray.get(self._others[address].asked.options(concurrency_group=ASIDE).remote(message))
+        except (ray.exceptions.RayError, ValueError) as error:
+            raise ConnectionError(f"the worker {address} cannot be reached: {error}") from error
+        told = decoded(answer.copy().data)  # a copy of our own: Ray's lies in its object store and stays there while it is used
+        if "error" in told:
+            raise ConnectionError(f"the worker {address} answered with an error:\n{told['error']}")
+        return told["value"]
+
+    def _heard(self, message: Tree) -> None:
+        self._said.append(message["said"])
+
+
+@dataclass(eq=False)
+class Actor:
+    """An actor as its leader sees it."""
+
+    number: int
+    name: str
+    handle: Any
+    heard: float = field(default_factory=time.monotonic)
+    begun: bool = False
+    asked: bool = False
+
+
+@dataclass(eq=False)
+class Actors:
+    """The line to Ray actors; `options` are Ray's, for each of them."""
+
+    make: Make
+    size: int
+    lease: float
+    options: Mapping[str, Any]
+    _space: str = field(default_factory=lambda: f"evolute-{secrets.token_hex(8)}")
+    _actors: dict[int, Actor] = field(default_factory=dict)
+    _pending: dict[Any, tuple[Actor, int | str]] = field(default_factory=dict)
+    _starts: dict[int, int] = field(default_factory=dict)
+    _tickets: count[int] = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        import ray
+
+        self._ray: Any = ray
+        self._kind = self._ray.remote(concurrency_groups={ASIDE: 2})(Hand)
+        self._made = self._ray.put(self.make)
+        for number in range(self.size):
+            self._start(number)
+
+    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
+        ticket = next(self._tickets)
+        message = encoded({"ticket": ticket, "method": method, "argument": argument})
+        actor = self._actors[worker]
+        call = actor.handle.asked.options(concurrency_group=ASIDE) if aside else actor.handle.call
+        self._pending[call.remote(message)] = (actor, ticket)
+        return ticket
+
+    def poll(self) -> list[Event]:
+        events: list[Event] = []
+        while not events:
+            events = self._expired()
+            self._ask_around()
+            wait = 0.0 if events else self.lease / BEATS
+            done, _ = self._ray.wait(list(self._pending), num_returns=1, timeout=wait)
+            if done:
+                done, _ = self._ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)
+            for future in done:
+                events += self._event(future)
+        return events
+
+    def replace(self, worker: int) -> None:
+        self._start(worker)
+
+    def close(self) -> None:
+        for actor in self._actors.values():
+            self._ray.kill(actor.handle)
+        self._actors.clear()
+        self._pending.clear()
+
+    def _start(self, number: int) -> None:
+        name = f"worker-{number}-{secrets.token_hex(4)}"
+        options = {"max_restarts": 0, "max_task_retries": 0, "name": name, "namespace": self._space, **self.options}
+        handle = self._kind.options(**options).remote(self._made, self._space)
+        self._actors[number] = Actor(number, name, handle)
+        self._pending[handle.begin.remote()] = (self._actors[number], "begin")
+
+    def _event(self, future: Any) -> list[Event]:
+        """What has come of something that was asked."""
+        actor, asked = self._pending.pop(future)
+        if self._actors.get(actor.number) is not actor:
+            return []
+        try:
+            answer = self._ray.get(future)
+        except self._ray.exceptions.RayActorError as error:
+            return [self._gone(actor, str(error).strip().splitlines()[0])]
+        except self._ray.exceptions.RayTaskError as error:
+            raise EngineError(f"a worker could not begin:\n{error}") from error
+        actor.heard = time.monotonic()
+        if asked == "begin":
+            actor.begun = True
+            self._starts[actor.number] = 0
+            return [Ready(actor.number, actor.name)]
+        told = decoded(answer.copy().data)
+        if asked == "said":
+            actor.asked = False
+            return [Said(actor.number, value) for value in told]
+        return [Answered(actor.number, told["ticket"], told.get("value"), told.get("error"))]
+
+    def _ask_around(self) -> None:
+        """Ask every worker that is not being asked what it has said, which also tells whether it is alive."""
+        for actor in self._actors.values():
+            if actor.begun and not actor.asked and time.monotonic() - actor.heard > min(1.0, self.lease / BEATS):
+                actor.asked = True
+                self._pending[actor.handle.said.options(concurrency_group=ASIDE).remote()] = (actor, "said")
+
+    def _expired(self) -> list[Event]:
+        now = time.monotonic()
+        silent = [actor for actor in self._actors.values() if actor.asked and now - actor.heard > self.lease]
+        return [self._gone(actor, f"silent for more than {self.lease:g} s") for actor in silent]
+
+    def _gone(self, actor: Actor, why: str) -> Gone:
+        del self._actors[actor.number]
+        with contextlib.suppress(Exception):
+            self._ray.kill(actor.handle)
+        self._starts[actor.number] = self._starts.get(actor.number, 0) + 1
+        if self._starts[actor.number] > STARTS:
+            raise EngineError(f"worker {actor.number} died {STARTS} times before it had begun ({why})")
+        return Gone(actor.number, why)

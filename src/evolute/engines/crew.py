@@ -1,0 +1,212 @@
+"""The line from rank 0 to all ranks of an MPI job, itself among them; and what the other ranks do meanwhile."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from evolute.core.interrupt import SIGNALS
+from evolute.core.order import Json
+from evolute.core.protocols import EngineError, Followed
+from evolute.core.tree import Tree
+from evolute.engines.collective import Move
+from evolute.engines.host import Host
+from evolute.engines.link import Answered, Event, Make, Ready, Said
+from evolute.engines.ranks import Ranks
+from evolute.engines.seat import Seat
+
+BEATS = 5
+"""How often a rank shows in the time of its lease that it is alive."""
+GRACE = 2.0
+"""Seconds that a rank has to end a turn that is to be dropped."""
+RESUME_ME = 75
+"""The exit code that means: not finished, run the same command again (sysexits' EX_TEMPFAIL)."""
+
+
+@dataclass(eq=False)
+class Crew:
+    """All ranks as workers. Rank 0 trains in a thread of its own, so that it can lead meanwhile."""
+
+    ranks: Ranks
+    make: Make
+    lease: float
+    _heard: dict[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._host = Host(lambda message: self.ranks.inbox.put((0, message)))
+        self._seat = Seat(self.ranks, self._host, lambda source, message: self.ranks.inbox.put((source, message)))
+        self._seat.open(self.make)
+        self._thread = threading.Thread(target=self._host.work, daemon=True)
+        self._thread.start()
+        self.ranks.inbox.put((0, {"ready": "0"}))
+        for rank in range(1, self.size):
+            self.ranks.send(rank, {"begin": self.lease / BEATS})
+
+    @property
+    def size(self) -> int:
+        return self.ranks.size
+
+    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
+        ticket = next(self.ranks.tickets)
+        message = {"ticket": ticket, "method": method, "argument": argument, "aside": aside}
+        if worker == 0:
+            self._host.take(message)
+        else:
+            self.ranks.send(worker, message)
+        return ticket
+
+    def poll(self) -> list[Event]:
+        while True:
+            events: list[Event] = []
+            with suppress(queue.Empty):
+                while True:
+                    events += self._event(*self.ranks.inbox.get(timeout=0.0 if events else self.lease / BEATS))
+            self._check()
+            if events:
+                return events
+
+    def replace(self, worker: int) -> None:
+        raise EngineError(f"rank {worker} is gone, and MPI cannot replace it: run the same command again to go on")
+
+    def exchange(self, moves: Sequence[Move]) -> None:
+        """Make moves by collective calls; every rank must be idle."""
+        over = threading.Event()
+        for rank in range(1, self.size):
+            self.ranks.send(rank, {"exchange": [move.to_json() for move in moves]})
+
+        def job() -> None:
+            self._seat.exchange(moves)
+            over.set()
+
+        self.ranks.do(job)
+        over.wait()
+
+    def close(self) -> None:
+        for rank in range(1, self.size):
+            self.ranks.send(rank, {"leave": True})
+        self._host.leave()
+        self._thread.join(1.0)
+
+    def _event(self, rank: int, message: Tree) -> list[Event]:
+        self._heard[rank] = time.monotonic()
+        match message:
+            case {"ready": address}:
+                return [Ready(rank, address)]
+            case {"failed": error}:
+                raise EngineError(f"rank {rank} could not begin:\n{error}")
+            case {"said": value}:
+                return [Said(rank, value)]
+            case {"ticket": ticket}:
+                return [Answered(rank, ticket, message.get("value"), message.get("error"))]
+        return []
+
+    def _check(self) -> None:
+        """MPI cannot replace a rank: when one is silent for longer than its lease the job ends, to be run again."""
+        late = [rank for rank, heard in self._heard.items() if rank and time.monotonic() - heard > self.lease]
+        if late:
+            print(f"rank {late[0]} was silent for more than {self.lease:g} s: run the same command again", file=sys.stderr)
+            self.ranks.do(lambda: self.ranks.comm.Abort(RESUME_ME))
+            self._thread.join()
+
+
+@contextmanager
+def leading(ranks: Ranks, build: Callable[[Json], Make]) -> Iterator[Callable[[Json], None]]:
+    """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
+    if ranks.rank != 0:
+        raise Followed(follow(ranks, build))
+    last: Json = None
+
+    def summon(opening: Json) -> None:
+        nonlocal last
+        last = opening
+        for rank in range(1, ranks.size):
+            ranks.send(rank, {"open": opening})
+
+    try:
+        yield summon
+    except BaseException:
+        last = None
+        raise
+    finally:
+        for rank in range(1, ranks.size):
+            ranks.send(rank, {"over": last})
+
+
+def follow(ranks: Ranks, build: Callable[[Json], Make]) -> Json:
+    """What a rank does that does not lead: train for rank 0 until it says that all is over; returns its last word."""
+    make: Make | None = None
+    with _unimpressed():
+        while True:
+            _, word = ranks.inbox.get()
+            match word:
+                case {"over": last}:
+                    return last
+                case {"open": opening}:
+                    make = _built(ranks, build, opening)
+                case {"begin": beat} if make is not None:
+                    _serve(ranks, make, beat)
+
+
+def _built(ranks: Ranks, build: Callable[[Json], Make], opening: Json) -> Make | None:
+    try:
+        return build(opening)
+    except Exception:
+        ranks.send(0, {"failed": traceback.format_exc()})
+        return None
+
+
+def _serve(ranks: Ranks, make: Make, beat: float) -> None:
+    """Answer one engine of the leader until it closes."""
+    host = Host(lambda message: ranks.send(0, message))
+    over = threading.Event()
+
+    def other(source: int, message: Tree) -> None:
+        if "ticket" in message:
+            host.take(message)
+            return
+        if "leave" in message:
+            host.leave()
+            threading.Thread(target=_insist, args=(ranks, over), daemon=True).start()
+            return
+        ranks.inbox.put((source, message))
+
+    Seat(ranks, host, other).open(make)
+    ranks.send(0, {"ready": str(ranks.rank)})
+    threading.Thread(target=_beat, args=(ranks, beat, over), daemon=True).start()
+    host.work()
+    over.set()
+    ranks.deliver = None
+
+
+def _beat(ranks: Ranks, seconds: float, over: threading.Event) -> None:
+    while not over.wait(seconds):
+        ranks.send(0, {"alive": True})
+
+
+def _insist(ranks: Ranks, over: threading.Event) -> None:
+    """A turn that does not end is dropped with its process."""
+    if not over.wait(GRACE):
+        ranks.leave()
+        os._exit(0)
+
+
+@contextmanager
+def _unimpressed() -> Iterator[None]:
+    """Signals go to all ranks; the leader alone acts on them, and says what is to be done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

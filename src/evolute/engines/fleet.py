@@ -1,0 +1,263 @@
+"""The engine over several workers: who trains what, and what to do when a worker dies.
+
+A member has a home, the worker that trains it. Only names of states come here; a worker that needs a state asks the one
+that has it. What was lost with a worker is read from its checkpoint, or made again by the orders that had made it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from evolute.core.order import Order, Ref, Report
+from evolute.core.protocols import EngineError
+from evolute.core.resume import TRIES, RemakeError, UnrepeatableError
+from evolute.core.tree import Tree
+from evolute.core.worker import Worker
+from evolute.engines.link import Answered, Event, Gone, Late, Link, Ready, Said
+from evolute.engines.whereabouts import Whereabouts
+
+STRIKES = 3
+"""How often an order may be with a worker that dies before its turn fails."""
+MOMENT = 0.02
+"""Seconds of short cohorts that go to a worker together."""
+
+
+@dataclass(eq=False)
+class Task:
+    """A cohort's orders, the worker whose they are, and how often they were with one that died.
+
+    `mark` is the digest of the state, if it was made before and lost; `missing` are lost states that it waits for.
+    """
+
+    orders: list[Order]
+    home: int
+    mark: str | None = None
+    strikes: int = 0
+    missing: set[Ref] = field(default_factory=set)
+
+
+@dataclass
+class Fleet:
+    """Workers behind a link. `worker` is not trained with here: it knows what makes a cohort, and whom to tell."""
+
+    link: Link
+    worker: Worker
+    states: Whereabouts = field(default_factory=Whereabouts)
+    _queues: list[deque[Task]] = field(default_factory=list)
+    _blocked: list[Task] = field(default_factory=list)
+    _errands: dict[int, tuple[int, list[Task]]] = field(default_factory=dict)
+    _saving: dict[int, int] = field(default_factory=dict)
+    _sizes: dict[Ref, int] = field(default_factory=dict)
+    _free: dict[int, None] = field(default_factory=dict)
+    _addresses: dict[int, str] = field(default_factory=dict)
+    _reports: list[Report] = field(default_factory=list)
+    _pace: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._queues = [deque() for _ in range(self.link.size)]
+
+    def submit(self, orders: Sequence[Order]) -> None:
+        homes: dict[int, list[Order]] = {}
+        for order in orders:
+            homes.setdefault(self.home(order), []).append(order)
+        for home, share in homes.items():
+            self._queues[home].extend(Task(cohort, home) for cohort in self.worker.groups(share))
+        self._dispatch()
+
+    def wait(self) -> list[Report]:
+        while not self._reports and any(True for _ in self._tasks()):
+            self._advance()
+        reports, self._reports = self._reports, []
+        return reports
+
+    def keep(self, refs: set[Ref]) -> None:
+        """Forget every state but these and those not yet reported; a worker is told when it next gets something to do."""
+        self.states.keep(refs | {report.order.ref for report in self._reports})
+
+    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+        """Let workers make states durable that they hold; what was lost with a worker is made again first."""
+        left, self._sizes = set(refs), {}
+        while left:
+            if lost := [ref for ref in sorted(left) if self.states.holder(ref) is None]:
+                for ref in lost:
+                    self._remake(ref)
+                self._advance()
+                continue
+            self._write(left)
+            left -= self._sizes.keys()
+        self.states.durable(self._sizes, (ref for task in self._tasks() for order in task.orders for ref in order.links))
+        return self._sizes
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        self.link.close()
+
+    @property
+    def idle(self) -> bool:
+        """Whether all workers are there, and none has anything to do."""
+        return len(self._addresses) == self.link.size and not any(True for _ in self._tasks())
+
+    def home(self, order: Order) -> int:
+        """The worker that is to train this member."""
+        return order.member % self.link.size
+
+    def _tasks(self) -> Iterator[Task]:
+        """Everything that is not done."""
+        for queue in self._queues:
+            yield from queue
+        for _, tasks in self._errands.values():
+            yield from tasks
+        yield from self._blocked
+
+    def _advance(self) -> None:
+        """Wait until something happens, and act on it."""
+        self._dispatch()
+        for event in self.link.poll():
+            self._take(event)
+        self._dispatch()
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Ready(worker, address):
+                self._addresses[worker] = address
+                self._free[worker] = None
+            case Said(_, value):
+                refs, share, note = value
+                self.worker.progress([Ref(*ref) for ref in refs], share, note)
+            case Answered(_, _, _, error) if error is not None:
+                raise EngineError(f"a worker cannot go on:\n{error}")
+            case Answered(worker, ticket, value, _) if ticket in self._errands:
+                self._free[worker] = None
+                _, tasks = self._errands.pop(ticket)
+                for task, result in zip(tasks, value, strict=True):
+                    self._finish(task, worker, result)
+            case Answered(_, ticket, value, _) if ticket in self._saving:
+                del self._saving[ticket]
+                self._sizes.update({Ref(member, turn): size for member, turn, size in value})
+            case Gone(worker, why):
+                self._lose(worker, why)
+            case Late(worker):
+                self.worker.tell(
+                    "late report", f"worker {worker}, which had been given up, reported late: its report was rejected"
+                )
+
+    def _dispatch(self) -> None:
+        """Give every free worker something to do: what is its own, or else what others cannot do now."""
+        for worker in list(self._free):
+            queue = self._queues[worker] or self._elsewhere()
+            if not queue:
+                continue
+            tasks = [queue.popleft() for _ in range(min(len(queue), max(1, int(MOMENT / self._pace))))]
+            del self._free[worker]
+            self._errands[self.link.post(worker, "train", self._errand(worker, tasks))] = (worker, tasks)
+
+    def _elsewhere(self) -> deque[Task]:
+        """The tasks of a worker that is not there; if the learner gains nothing by cohorts, of the one with the most."""
+        absent = [queue for home, queue in enumerate(self._queues) if home not in self._addresses and queue]
+        if absent or self.worker.learner.together:
+            return absent[0] if absent else deque()
+        return max(self._queues, key=len)
+
+    def _errand(self, worker: int, tasks: list[Task]) -> Tree:
+        """What a worker needs to know to train these cohorts."""
+        links = {ref for task in tasks for order in task.orders for ref in order.links}
+        holders = [(ref, self.states.holder(ref)) for ref in links if worker not in self.states.held.get(ref, ())]
+        keep = self.states.tidy(worker)
+        return {
+            "cohorts": [[[*order.ref, order.to_json()] for order in task.orders] for task in tasks],
+            "holders": [[list(ref), self._addresses[holder]] for ref, holder in holders if holder is not None],
+            "keep": None if keep is None else [list(ref) for ref in keep],
+        }
+
+    def _finish(self, task: Task, worker: int, result: Tree) -> None:
+        if "lost" in result:
+            self._block(task, [Ref(*ref) for ref in result["lost"]])
+            return
+        for order, (body, seconds) in zip(task.orders, result["reports"], strict=True):
+            report = Report.from_json(order, body, seconds=seconds)
+            self._pace = max(1e-6, 0.5 * (self._pace + seconds))
+            if not report.failed:
+                self.states.note(worker, report)
+            if task.mark is None:
+                self._reports.append(report)
+            else:
+                self._made_again(task, report)
+
+    def _made_again(self, task: Task, report: Report) -> None:
+        """A state that was made again must be the one it was; then whoever waits for it can go on."""
+        ref = report.order.ref
+        if report.failed:
+            task.strikes += 1
+            if task.strikes >= TRIES:
+                raise RemakeError(f"the turn of {ref}, whose state was lost, failed when it was made again.\n{report.error}")
+            self._queues[task.home].appendleft(task)
+            return
+        if report.digest != task.mark:
+            raise UnrepeatableError(f"the state of {ref} was lost with its worker, and made again it was another one")
+        for blocked in list(self._blocked):
+            blocked.missing.discard(ref)
+            if not blocked.missing:
+                self._blocked.remove(blocked)
+                self._queues[blocked.home].appendleft(blocked)
+
+    def _block(self, task: Task, lost: list[Ref]) -> None:
+        """A task that needs lost states waits until they are made again, or asks the next worker that has them."""
+        for ref in lost:
+            self.states.silent(ref)
+        task.missing = {ref for ref in lost if self.states.holder(ref) is None}
+        if not task.missing:
+            self._queues[task.home].appendleft(task)
+            return
+        self._blocked.append(task)
+        for ref in sorted(task.missing):
+            self._remake(ref)
+
+    def _remake(self, ref: Ref) -> None:
+        if any(task.mark is not None and task.orders[0].ref == ref for task in self._tasks()):
+            return
+        report = self.states.maker(ref)
+        home = self.home(report.order)
+        self._queues[home].appendleft(Task([report.order], home, report.digest))
+
+    def _lose(self, worker: int, why: str) -> None:
+        """A worker is gone: what it was to train is tried again, and another one takes its place."""
+        self.worker.tell("worker lost", f"worker {worker} died ({why}); another one takes its place")
+        self._free.pop(worker, None)
+        self._addresses.pop(worker, None)
+        self.states.lose(worker)
+        self._saving = {ticket: saver for ticket, saver in self._saving.items() if saver != worker}
+        for ticket in [ticket for ticket, (trainer, _) in self._errands.items() if trainer == worker]:
+            for task in reversed(self._errands.pop(ticket)[1]):
+                self._retry(task, why)
+        self.link.replace(worker)
+
+    def _retry(self, task: Task, why: str) -> None:
+        """Try again, member by member, to find who is to blame; three times."""
+        if len(task.orders) > 1:
+            self._queues[task.home].extendleft(Task([order], task.home) for order in reversed(task.orders))
+            return
+        task.strikes += 1
+        if task.strikes < STRIKES:
+            self._queues[task.home].appendleft(task)
+        elif task.mark is None:
+            self._reports.append(Report(task.orders[0], error=f"the worker died {STRIKES} times in this turn ({why})"))
+        else:
+            raise RemakeError(f"the worker died {STRIKES} times when {task.orders[0].ref} was made again ({why})")
+
+    def _write(self, refs: set[Ref]) -> None:
+        """Let those who hold these states save them; one that dies meanwhile saves nothing."""
+        shares: dict[int, list[Ref]] = {}
+        for ref in sorted(refs):
+            if (holder := self.states.holder(ref)) is not None:
+                shares.setdefault(holder, []).append(ref)
+        for holder, share in shares.items():
+            self._saving[self.link.post(holder, "save", [list(ref) for ref in share], aside=True)] = holder
+        while self._saving:
+            self._advance()
+        for ref in refs - self._sizes.keys():
+            self.states.silent(ref)

@@ -1,0 +1,63 @@
+"""A worker's end of the line: an object whose methods are called by messages, in turn or aside."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from evolute.core.interrupt import Interrupted
+from evolute.core.tree import Tree
+
+
+@dataclass
+class Host:
+    """Runs the calls to one object. `send` takes messages to the leader and may be called from any thread."""
+
+    send: Callable[[Tree], None]
+    thing: Any = None
+    _calls: queue.SimpleQueue[Tree] = field(default_factory=queue.SimpleQueue)
+    _over: bool = False
+
+    def take(self, message: Tree) -> None:
+        """A message from the leader: what is aside is answered at once, the rest by the thread that works."""
+        if message["aside"]:
+            self.send(self.answer(message))
+        else:
+            self._calls.put(message)
+
+    def work(self) -> None:
+        """Answer calls, one after the other, until `leave`."""
+        while (message := self._calls.get()) is not None:
+            try:
+                answer = self.answer(message)
+            except Interrupted:
+                return
+            self.send(answer)
+
+    def leave(self) -> None:
+        """End the thread that works when its call is over, or when it next says something."""
+        self._over = True
+        self._calls.put(None)
+
+    def say(self, value: Tree) -> None:
+        """Tell the leader something in the middle of a call."""
+        if self._over:
+            raise Interrupted(signal.SIGTERM)
+        self.send({"said": value})
+
+    def asked(self, method: str, argument: Tree) -> Tree:
+        """What another worker asked for, as a message."""
+        return self.answer({"ticket": 0, "method": method, "argument": argument})
+
+    def answer(self, message: Tree) -> Tree:
+        """Call the method that a message names: its value, or the traceback of its exception."""
+        try:
+            return {"ticket": message["ticket"], "value": getattr(self.thing, message["method"])(message["argument"])}
+        except Interrupted:
+            raise
+        except (Exception, SystemExit, KeyboardInterrupt):
+            return {"ticket": message["ticket"], "error": traceback.format_exc()}

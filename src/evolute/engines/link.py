@@ -1,0 +1,87 @@
+"""The line from a leader to its workers: calls go out, events come in. Processes, MPI and Ray each have one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evolute.core.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A worker is there, at an address where other workers reach it."""
+
+    worker: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call came back: with a value, or with the traceback of an exception."""
+
+    worker: int
+    ticket: int
+    value: Tree = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A worker says something while it works."""
+
+    worker: int
+    value: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A worker died, or was silent for longer than its lease; what it was doing will not be answered."""
+
+    worker: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A worker that had been given up spoke again; what it said does not count."""
+
+    worker: int
+
+
+Event = Ready | Answered | Said | Gone | Late
+
+
+class Link(Protocol):
+    """Workers by number. A call is answered by the ticket it was given, or its worker goes."""
+
+    @property
+    def size(self) -> int:
+        """How many workers there are."""
+
+    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
+        """Call a method of a worker's object; returns the ticket. `aside` does not wait for calls before it."""
+
+    def poll(self) -> list[Event]:
+        """What has happened; waits until something has."""
+
+    def replace(self, worker: int) -> None:
+        """Start another worker in the place of one that is gone."""
+
+    def close(self) -> None:
+        """End all workers and free everything."""
+
+
+class Place(Protocol):
+    """What a worker's object knows of where it works."""
+
+    def say(self, value: Tree) -> None:
+        """Tell the leader something in the middle of a call."""
+
+    def ask(self, address: str, method: str, argument: Tree) -> Tree:
+        """Call a method of another worker's object, aside; raises ConnectionError if it cannot be reached."""
+
+
+Make = Callable[[Place], Any]
+"""Builds a worker's object where it works."""

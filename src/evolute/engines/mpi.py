@@ -1,0 +1,82 @@
+"""The engine that trains on the ranks of an MPI job: `mpiexec -n 4 evolute run … -m engine=mpi`. Rank 0 leads and trains.
+
+States move from rank to rank when an heir needs them, or all at once by collective calls. If a rank dies MPI ends the job,
+and the same command resumes the run, on any number of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from annotated_types import Gt
+
+from evolute.core.order import Json, Order, Ref, Report
+from evolute.core.worker import Worker
+from evolute.engines.collective import Move
+from evolute.engines.crew import Crew, leading
+from evolute.engines.fleet import Fleet
+from evolute.engines.ranks import world
+from evolute.engines.station import Recipe
+
+
+@dataclass(frozen=True)
+class Collective:
+    """A fleet of ranks whose states are exchanged before a turn, if all ranks wait for it; else heirs ask for them."""
+
+    fleet: Fleet
+    crew: Crew
+
+    def submit(self, orders: Sequence[Order]) -> None:
+        if self.fleet.idle and (moves := self._moves(orders)):
+            self.crew.exchange(moves)
+            for move in moves:
+                self.fleet.states.held[move.ref] += move.targets
+        self.fleet.submit(orders)
+
+    def wait(self) -> list[Report]:
+        return self.fleet.wait()
+
+    def keep(self, refs: set[Ref]) -> None:
+        self.fleet.keep(refs)
+
+    def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+        return self.fleet.save(refs)
+
+    def now(self) -> float:
+        return self.fleet.now()
+
+    def close(self) -> None:
+        self.fleet.close()
+
+    def _moves(self, orders: Sequence[Order]) -> list[Move]:
+        """Which states have to go where."""
+        targets: dict[Ref, set[int]] = {}
+        for order in orders:
+            for ref in order.links:
+                if self.fleet.states.holder(ref) is not None and self.fleet.home(order) not in self.fleet.states.held[ref]:
+                    targets.setdefault(ref, set()).add(self.fleet.home(order))
+        return [Move(ref, self.fleet.states.held[ref][0], tuple(sorted(found))) for ref, found in sorted(targets.items())]
+
+
+def mpi(
+    worker: Worker,
+    limit: float | None,
+    *,
+    exchange: Literal["p2p", "collective"] = "p2p",
+    lease: Annotated[float, Gt(0)] = 60.0,
+) -> Fleet | Collective:
+    """The ranks of an MPI job. `exchange` of states is from rank to rank (few nodes) or by collective calls (many); a rank
+    that is silent for longer than `lease` seconds ends the job, with an exit code that means that it can be resumed."""
+    crew = Crew(world(), Recipe.of(worker, limit), lease)
+    fleet = Fleet(crew, worker)
+    return fleet if exchange == "p2p" else Collective(fleet, crew)
+
+
+@contextmanager
+def joined(build: Callable[[Json], tuple[Worker, float | None]]) -> Iterator[Callable[[Json], None]]:
+    """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
+    with leading(world(), lambda opening: Recipe.of(*build(opening))) as summon:
+        yield summon

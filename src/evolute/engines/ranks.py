@@ -1,0 +1,142 @@
+"""This process among the ranks of an MPI job. One thread makes all MPI calls; others give it messages to send.
+
+It looks for messages instead of waiting for one, which in most MPIs would keep a core busy, and looks less often the longer
+nothing happens.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from evolute.core.protocols import EngineError
+from evolute.core.tree import Tree
+from evolute.engines.wire import Array, decoded, encoded
+
+HEAD, BODY = 1, 2
+"""Tags: messages, and the large arrays that follow one."""
+EAGER = 200
+"""How often to look again at once before the first pause."""
+PAUSES = (20e-6, 1e-3)
+"""The shortest and the longest pause between two looks, in seconds."""
+Job = Callable[[], None]
+"""Something that the thread is to do."""
+
+
+@functools.cache
+def world() -> Ranks:
+    """This process among its ranks, from its first use until it ends."""
+    made = Ranks()
+    atexit.register(made.leave)
+    return made
+
+
+@dataclass(eq=False)
+class Ranks:
+    """Sends trees to other ranks. What comes in goes to `deliver`, in the thread that makes the MPI calls, or to the inbox."""
+
+    comm: Any = None
+    rank: int = -1
+    size: int = 0
+    inbox: queue.SimpleQueue[tuple[int, Tree]] = field(default_factory=queue.SimpleQueue)
+    tickets: count[int] = field(default_factory=lambda: count(1))
+    deliver: Callable[[int, Tree], None] | None = None
+    _jobs: queue.SimpleQueue[Job] = field(default_factory=queue.SimpleQueue)
+    _sending: list[tuple[Any, Array]] = field(default_factory=list)
+    _begun: threading.Event = field(default_factory=threading.Event)
+    _over: bool = False
+    _error: str | None = None
+
+    def __post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._live, daemon=True)
+        self._thread.start()
+        self._begun.wait()
+        if self._error is not None:
+            raise EngineError(f"engine=mpi needs mpi4py and an MPI, as pip install 'evolute[mpi]' brings: {self._error}")
+
+    def send(self, rank: int, message: Tree) -> None:
+        """Send a message; large arrays go as they lie in memory, so they must not change until they have arrived."""
+        self._jobs.put(lambda: self._send(rank, message))
+
+    def do(self, job: Job) -> None:
+        """Do something with the communicator, after all that was to be sent before."""
+        self._jobs.put(job)
+
+    def take(self, source: int, message: Tree) -> None:
+        """A message has come: for `deliver`, or if nobody is there yet for the inbox."""
+        if self.deliver is None:
+            self.inbox.put((source, message))
+        else:
+            self.deliver(source, message)
+
+    def leave(self) -> None:
+        """Finish MPI when everything has been sent."""
+        self._jobs.put(self._end)
+        self._thread.join()
+
+    def _live(self) -> None:
+        try:
+            import mpi4py
+
+            mpi4py.rc.finalize = False
+            from mpi4py import MPI
+        except (ImportError, RuntimeError, OSError) as error:
+            self._error = str(error)
+            self._begun.set()
+            return
+        self.comm = MPI.COMM_WORLD.Dup()
+        self.rank, self.size = self.comm.Get_rank(), self.comm.Get_size()
+        self._begun.set()
+        idle, status = 0, MPI.Status()
+        while not self._over or self._sending:
+            idle = 0 if self._look(idle, status) else idle + 1
+        MPI.Finalize()
+
+    def _look(self, idle: int, status: Any) -> bool:
+        """Do what is to be done, and say whether there was anything; the longer there was not, the longer the pause."""
+        acted = False
+        try:
+            self._jobs.get(timeout=self._pause(idle))()
+            acted = True
+        except queue.Empty:
+            pass
+        while (message := self.comm.Improbe(tag=HEAD, status=status)) is not None:
+            acted = True
+            self._receive(message, status.Get_source(), status.Get_count())
+        self._sending = [(request, kept) for request, kept in self._sending if not request.Test()]
+        return acted
+
+    def _pause(self, idle: int) -> float:
+        if idle < EAGER or self._sending:
+            return 0.0
+        return min(PAUSES[1], PAUSES[0] * 1.1 ** min(idle - EAGER, 100))
+
+    def _send(self, rank: int, message: Tree) -> None:
+        bulk: list[Array] = []
+        head = encoded(message, bulk)
+        self._sending.append((self.comm.Isend(head, rank, HEAD), head))
+        for array in bulk:
+            flat = array.reshape(-1).view(np.uint8)
+            self._sending.append((self.comm.Isend(flat, rank, BODY), flat))
+
+    def _receive(self, message: Any, source: int, size: int) -> None:
+        head = np.empty(size, np.uint8)
+        message.Recv(head)
+
+        def bulk(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+            array = np.empty(shape, dtype)
+            self.comm.Recv(array.reshape(-1).view(np.uint8), source, BODY)
+            return array
+
+        self.take(source, decoded(head.data, bulk))
+
+    def _end(self) -> None:
+        self._over = True

@@ -1,0 +1,52 @@
+"""The connection to Ray: a cluster that is there, or a runtime of our own on loopback, with Ray's token authentication."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from evolute.core.protocols import EngineError
+from evolute.engines.spawned import cores
+
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Ray reports nothing to anyone and leaves the environment alone, unless the user said otherwise."""
+LOCAL = {"RAY_AUTH_MODE": "token", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""For a runtime that we start: a token, and loopback, which without the second Ray would replace by an outer address."""
+LOOPBACK = "127.0.0.1"
+
+
+def connected(address: str | None, workers: int | None, cpus: float) -> Callable[[], None]:
+    """Connect to the cluster at this address, or start a runtime here; returns what ends that again."""
+    for key, value in {**QUIET, **({} if address else {**LOCAL, "RAY_AUTH_TOKEN": secrets.token_hex(32)})}.items():
+        os.environ.setdefault(key, value)
+    ray = _ray()
+    if ray.is_initialized():
+        return lambda: None
+    if address is None:
+        many = max(len(cores()), math.ceil((workers or 0) * cpus))
+        ray.init(num_cpus=many, include_dashboard=False, _node_ip_address=LOOPBACK)
+    else:
+        try:
+            ray.init(address=address)
+        except ConnectionError as error:
+            raise EngineError(f"ray.address={address}: no Ray cluster answers there: {error}") from error
+    shutdown: Callable[[], None] = ray.shutdown
+    return shutdown
+
+
+def fitting(cpus: float, gpus: float) -> int:
+    """How many workers of this size fit into the cluster."""
+    there = _ray().cluster_resources()
+    fits = [there.get(kind, 0.0) / each for kind, each in (("CPU", cpus), ("GPU", gpus)) if each]
+    return max(1, int(min(fits, default=1)))
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise EngineError("engine=ray needs Ray: pip install 'evolute[ray]'") from error
+    return ray

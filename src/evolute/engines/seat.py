@@ -1,0 +1,63 @@
+"""A rank's seat in a run under MPI: its object answers the leader, and other ranks who ask for states."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from evolute.core.order import Ref
+from evolute.core.tree import Tree
+from evolute.engines.collective import Move, exchange
+from evolute.engines.host import Host
+from evolute.engines.link import Make
+from evolute.engines.ranks import Ranks
+
+
+@dataclass(eq=False)
+class Seat:
+    """Where a rank's object works. `other` gets the messages that are not between workers."""
+
+    ranks: Ranks
+    host: Host
+    other: Callable[[int, Tree], None]
+    _asks: dict[int, queue.SimpleQueue[Tree]] = field(default_factory=dict)
+    _numbers: count[int] = field(default_factory=count)
+
+    def open(self, make: Make) -> None:
+        """Take the seat: build the object, and answer from now on."""
+        self.host.thing = make(self)
+        self.ranks.deliver = self.deliver
+
+    def say(self, value: Tree) -> None:
+        self.host.say(value)
+
+    def ask(self, address: str, method: str, argument: Tree) -> Tree:
+        number = next(self._numbers)
+        self._asks[number] = queue.SimpleQueue()
+        self.ranks.send(int(address), {"ask": number, "method": method, "argument": argument})
+        answer = self._asks[number].get()
+        del self._asks[number]
+        if "error" in answer:
+            raise ConnectionError(f"rank {address} answered with an error:\n{answer['error']}")
+        return answer["value"]
+
+    def deliver(self, source: int, message: Tree) -> None:
+        match message:
+            case {"ask": number, "method": method, "argument": argument}:
+                self.ranks.send(source, {"answer": number, **self.host.asked(method, argument)})
+            case {"answer": number}:
+                self._asks[number].put(message)
+            case {"exchange": moves}:
+                self.exchange([Move.from_json(move) for move in moves])
+            case _:
+                self.other(source, message)
+
+    def exchange(self, moves: Sequence[Move]) -> None:
+        """Make moves together with all other ranks; in the thread that makes the MPI calls."""
+
+        def take(ref: Ref, tree: Tree) -> None:
+            self.host.thing.take([list(ref), tree])
+
+        exchange(self.ranks.comm, moves, lambda ref: self.host.thing.give(list(ref)), take)

@@ -1,0 +1,258 @@
+"""Worker processes on this machine, pinned to their share of its cores, and the line to them.
+
+The leader's end is a pipe that only the worker inherits, so nothing listens for it. The worker's object comes pickled over
+that pipe, from the very process that started it; everything else is trees.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from multiprocessing.connection import Connection, Pipe
+
+import cloudpickle
+
+from evolute.core.protocols import EngineError
+from evolute.core.tree import Tree
+from evolute.engines.host import Host
+from evolute.engines.link import Answered, Event, Gone, Late, Make, Ready, Said
+from evolute.engines.peers import Peers, listen
+from evolute.engines.wire import decoded, encoded
+
+START_LIMIT = 120.0
+"""Seconds that a worker may take to begin."""
+STARTS = 3
+"""How often in a row a worker may die before it has begun."""
+BEATS = 5
+"""How often a worker shows in the time of its lease that it is alive."""
+GRACE = 2.0
+"""Seconds that an idle worker has to end by itself."""
+
+
+@dataclass(eq=False)
+class Spawned:
+    """A worker process as its leader sees it. Threads read and write, so that nothing it does can block the leader."""
+
+    number: int
+    process: subprocess.Popen[bytes]
+    pipe: Connection
+    inbox: queue.SimpleQueue[tuple[Spawned, Tree]]
+    outbox: queue.SimpleQueue[bytes | None] = field(default_factory=queue.SimpleQueue)
+    heard: float = field(default_factory=time.monotonic)
+    begun: bool = False
+
+    def __post_init__(self) -> None:
+        for task in (self._read, self._write):
+            threading.Thread(target=task, daemon=True).start()
+
+    def end(self, grace: float = 0.0) -> None:
+        """Let it go, and kill it if it does not; what it started itself goes with it."""
+        self.outbox.put(None)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(grace or 0.0)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, 9)
+        self.process.wait()
+
+    def fate(self) -> str:
+        """How the process ended."""
+        try:
+            code = self.process.wait(1)
+        except subprocess.TimeoutExpired:
+            return "it closed its connection"
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def _read(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                self.inbox.put((self, decoded(self.pipe.recv_bytes())))
+        self.outbox.put(None)
+        self.inbox.put((self, None))
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):
+            while (message := self.outbox.get()) is not None:
+                self.pipe.send_bytes(message)
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as line:
+            line.shutdown(socket.SHUT_WR)  # closing alone would not be seen while the other thread reads
+
+
+@dataclass(eq=False)
+class Spawn:
+    """The line to worker processes, each with an object that `make` builds there."""
+
+    make: Make
+    size: int
+    lease: float
+    _inbox: queue.SimpleQueue[tuple[Spawned, Tree]] = field(default_factory=queue.SimpleQueue)
+    _workers: dict[int, Spawned] = field(default_factory=dict)
+    _given_up: list[Spawned] = field(default_factory=list)
+    _starts: dict[int, int] = field(default_factory=dict)
+    _token: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    _tickets: count[int] = field(default_factory=lambda: count(1))
+    _payload: bytes = b""
+
+    def __post_init__(self) -> None:
+        try:
+            self._payload = bytes(cloudpickle.dumps((self.make, self._token, self.lease / BEATS)))
+        except Exception as error:
+            raise EngineError(f"this cannot be sent to another process: {error}") from error
+        for number in range(self.size):
+            self._start(number)
+
+    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
+        ticket = next(self._tickets)
+        message = {"ticket": ticket, "method": method, "argument": argument, "aside": aside}
+        self._workers[worker].outbox.put(encoded(message).tobytes())
+        return ticket
+
+    def poll(self) -> list[Event]:
+        while True:
+            events = self._expired()
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    events += self._event(*self._inbox.get(timeout=0.0 if events else self.lease / BEATS))
+            if events:
+                return events
+
+    def replace(self, worker: int) -> None:
+        self._start(worker)
+
+    def close(self) -> None:
+        for old in self._given_up:
+            old.end()
+        for worker in self._workers.values():
+            worker.outbox.put(None)
+        deadline = time.monotonic() + GRACE
+        for worker in self._workers.values():
+            worker.end(max(0.0, deadline - time.monotonic()))
+        self._workers.clear()
+
+    def _start(self, number: int) -> None:
+        here, there = Pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "evolute.engines.spawned", str(there.fileno()), *map(str, share(number, self.size))],
+            pass_fds=[there.fileno()],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            start_new_session=True,
+        )
+        there.close()
+        self._workers[number] = Spawned(number, process, here, self._inbox)
+        self._workers[number].outbox.put(self._payload)
+
+    def _event(self, worker: Spawned, message: Tree) -> list[Event]:
+        """What a message means; None stands for the end of the connection."""
+        worker.heard = time.monotonic()
+        if worker in self._given_up:
+            self._given_up.remove(worker)
+            worker.end()
+            return [Late(worker.number)] if message is not None else []
+        if self._workers.get(worker.number) is not worker:
+            return []
+        if message is None:
+            return [self._gone(worker, worker.fate())]
+        match message:
+            case {"ready": address}:
+                worker.begun = True
+                self._starts[worker.number] = 0
+                return [Ready(worker.number, address)]
+            case {"failed": error}:
+                raise EngineError(f"a worker could not begin:\n{error}")
+            case {"said": value}:
+                return [Said(worker.number, value)]
+            case {"ticket": ticket}:
+                return [Answered(worker.number, ticket, message.get("value"), message.get("error"))]
+        return []
+
+    def _expired(self) -> list[Event]:
+        """Workers that were silent for longer than their lease are given up; those that stay so are ended."""
+        now = time.monotonic()
+        for old in [old for old in self._given_up if now - old.heard > 2 * self.lease]:
+            self._given_up.remove(old)
+            old.end()
+        silent = [w for w in self._workers.values() if now - w.heard > (self.lease if w.begun else START_LIMIT)]
+        self._given_up += silent
+        return [self._gone(worker, f"silent for more than {self.lease:g} s") for worker in silent]
+
+    def _gone(self, worker: Spawned, why: str) -> Gone:
+        del self._workers[worker.number]
+        if worker not in self._given_up:
+            worker.end()
+        self._starts[worker.number] = self._starts.get(worker.number, 0) + 1
+        if self._starts[worker.number] > STARTS:
+            raise EngineError(f"worker {worker.number} died {STARTS} times before it had begun ({why})")
+        return Gone(worker.number, why)
+
+
+def cores() -> list[int]:
+    """The cores that this process may use, or where systems do not say so, all there are."""
+    try:
+        return sorted(os.sched_getaffinity(0))
+    except AttributeError:
+        return list(range(os.cpu_count() or 1))
+
+
+def share(number: int, size: int) -> list[int]:
+    """A worker's share of the cores that this process may use; with more workers than cores several share one."""
+    there = cores()
+    first = number * len(there) // size
+    return there[first : max(first + 1, (number + 1) * len(there) // size)]
+
+
+@dataclass(frozen=True)
+class Here:
+    """Where a worker process works."""
+
+    say: Callable[[Tree], None]
+    ask: Callable[[str, str, Tree], Tree]
+
+
+def serve(pipe: Connection) -> None:
+    """A worker's life: build its object, then answer calls until the leader lets go or dies."""
+    make, token, beat = cloudpickle.loads(pipe.recv_bytes())
+    lock = threading.Lock()
+
+    def send(message: Tree) -> None:
+        with contextlib.suppress(OSError), lock:
+            pipe.send_bytes(encoded(message).data)
+
+    host = Host(send)
+    try:
+        host.thing = make(Here(host.say, Peers(token).ask))
+    except Exception as error:
+        send({"failed": f"{type(error).__name__}: {error}"})
+        return
+    send({"ready": listen(token, host.asked)})
+    threading.Thread(target=_listen, args=(pipe, host, beat), daemon=True).start()
+    host.work()
+
+
+def _listen(pipe: Connection, host: Host, beat: float) -> None:
+    """Take the leader's messages and show in between that this process is alive; without a leader, end at once."""
+    threading.Thread(target=_beat, args=(host, beat), daemon=True).start()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            host.take(decoded(pipe.recv_bytes()))
+    os.killpg(0, 9)
+
+
+def _beat(host: Host, seconds: float) -> None:
+    while True:
+        time.sleep(seconds)
+        host.send({"alive": True})
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(AttributeError):
+        os.sched_setaffinity(0, map(int, sys.argv[2:]))
+    serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,129 @@
+"""What trains at a worker: orders come as messages, states stay here, and other workers may ask for them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from evolute.core.order import Hparams, Order, Ref
+from evolute.core.protocols import Learner, LostError, States
+from evolute.core.tree import Tree
+from evolute.core.worker import Worker
+from evolute.engines.child import Child, Trainee
+from evolute.engines.link import Place
+
+OFTEN = 0.1
+"""Seconds between two signs of progress; more often nobody looks."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to build a station where it works."""
+
+    learner: Learner[Any]
+    states: States
+    fixed: Hparams
+    score: str
+    limit: float | None
+
+    @classmethod
+    def of(cls, worker: Worker, limit: float | None) -> Recipe:
+        """The recipe for stations that do what this worker would do."""
+        return cls(worker.learner, worker.states, worker.fixed, worker.score, limit)
+
+    def __call__(self, place: Place) -> Station:
+        reach = Reach(place, self.states)
+        worker = Worker(self.learner, reach, self.fixed, self.score, Progressing(place))
+        return Station(worker if self.limit is None else Child(worker, self.limit), reach)
+
+
+@dataclass
+class Reach:
+    """Where states are found: brought by an exchange, at another worker, or durable. `lost` are those found nowhere."""
+
+    place: Place
+    states: States
+    holders: dict[Ref, str] = field(default_factory=dict)
+    brought: dict[Ref, Tree] = field(default_factory=dict)
+    lost: list[Ref] = field(default_factory=list)
+
+    def write(self, ref: Ref, tree: Tree) -> int:
+        return self.states.write(ref, tree)
+
+    def read(self, ref: Ref) -> Tree:
+        if ref in self.brought:
+            return self.brought.pop(ref)
+        try:
+            if ref in self.holders:
+                return self.place.ask(self.holders[ref], "give", list(ref))
+        except ConnectionError:
+            pass  # it may have died a moment ago; the state may be durable all the same
+        try:
+            return self.states.read(ref)
+        except LostError:
+            self.lost.append(ref)
+            raise
+
+
+@dataclass
+class Progressing:
+    """Tells the leader how far a cohort is, not too often."""
+
+    place: Place
+    _last: float = 0.0
+    _note: str = ""
+
+    def __call__(self, refs: list[Ref], share: float, note: str) -> None:
+        if note == self._note and time.monotonic() - self._last < OFTEN:
+            return
+        self._last, self._note = time.monotonic(), note
+        self.place.say([[list(ref) for ref in refs], float(share), note])
+
+
+@dataclass
+class Station:
+    """A worker as its leader and other workers call it; arguments and values are trees."""
+
+    trainee: Trainee
+    reach: Reach
+
+    def train(self, task: Tree) -> Tree:
+        """Train cohorts, one after the other; what is not in `keep` goes first, `holders` have states that are needed.
+
+        The value has for each cohort its reports, or the states that it needs and that are lost.
+        """
+        if task["keep"] is not None:
+            kept = {Ref(*ref) for ref in task["keep"]}
+            self.trainee.keep(kept)
+            self.reach.brought = {ref: tree for ref, tree in self.reach.brought.items() if ref in kept}
+        self.reach.holders = {Ref(*ref): address for ref, address in task["holders"]}
+        return [self._train([Order.from_json(*order) for order in orders]) for orders in task["cohorts"]]
+
+    def save(self, refs: Tree) -> Tree:
+        """Make states durable, as many as are here; the value has their sizes."""
+        sizes = []
+        for ref in refs:
+            try:
+                sizes += [[*saved, size] for saved, size in self.trainee.save([Ref(*ref)]).items()]
+            except LostError:
+                continue
+        return sizes
+
+    def give(self, ref: Tree) -> Tree:
+        """A state that is here, for another worker."""
+        return self.trainee.dump(Ref(*ref))
+
+    def take(self, brought: Tree) -> None:
+        """A state that an exchange has brought here."""
+        ref, tree = brought
+        self.reach.brought[Ref(*ref)] = tree
+
+    def _train(self, orders: list[Order]) -> Tree:
+        self.reach.lost.clear()
+        try:
+            return {"reports": [[report.to_json(), report.seconds] for report in self.trainee.train(orders)]}
+        except LostError:
+            if not self.reach.lost:
+                raise
+            return {"lost": [list(ref) for ref in self.reach.lost]}

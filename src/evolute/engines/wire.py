@@ -1,0 +1,60 @@
+"""Messages between processes: trees as bytes, as in a checkpoint but without a checksum, which the wire has itself.
+
+Reading a message executes and imports nothing. Its arrays are views of the bytes that were received.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from evolute.core.tree import Tree, flatten, rebuilt, specified
+
+ALIGNED = 64
+"""Every array begins at a multiple of this, so that it can be used where it lies."""
+BULK = 1 << 16
+"""From so many bytes on an array can travel by itself, which saves copying it into the message."""
+Array = np.ndarray[Any, Any]
+Bulk = Callable[[np.dtype[Any], tuple[int, ...]], Array]
+"""Gives the next array that travelled by itself, of this type and shape."""
+
+
+def encoded(tree: Tree, bulk: list[Array] | None = None) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The message: how long the header is, the header, and the arrays; large ones go into `bulk` instead, if it is given."""
+    header, arrays = flatten(tree)
+    if bulk is not None:
+        bulk += [array for array in arrays if array.nbytes >= BULK]
+        arrays = [array for array in arrays if array.nbytes < BULK]
+    starts, end = [], _aligned(8 + len(header))
+    for array in arrays:
+        starts.append(end)
+        end += _aligned(array.nbytes)
+    message = np.empty(end, np.uint8)
+    message[:8] = np.frombuffer(len(header).to_bytes(8, "little"), np.uint8)
+    message[8 : 8 + len(header)] = np.frombuffer(header, np.uint8)
+    for start, array in zip(starts, arrays, strict=True):
+        message[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
+    return message
+
+
+def decoded(message: bytes | bytearray | memoryview, bulk: Bulk | None = None) -> Tree:
+    """The tree of a message; large arrays come from `bulk`, if it is given."""
+    view = memoryview(message)
+    length = int.from_bytes(view[:8], "little")
+    header = bytes(view[8 : 8 + length])
+    arrays, start = [], _aligned(8 + length)
+    for dtype, shape in specified(header):
+        size = math.prod(shape) * dtype.itemsize
+        if bulk is not None and size >= BULK:
+            arrays.append(bulk(dtype, shape))
+            continue
+        arrays.append(np.frombuffer(view, dtype, math.prod(shape), start).reshape(shape) if size else np.empty(shape, dtype))
+        start += _aligned(size)
+    return rebuilt(header, arrays)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNED) * ALIGNED

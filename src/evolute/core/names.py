@@ -44,7 +44,7 @@ def shipped(group: str) -> tuple[str, ...]:
 def resolve(group: str, name: str) -> Any:
     """The object that `name` names in this group."""
     head, colon, rest = name.partition(":")
-    family = _family(group, head)
+    family = family_of(group, head)
     if family is not None:
         if not rest:
             raise ValueError(f"{name!r} stands for many: say which, as in {head}:{family.example}")
@@ -60,7 +60,8 @@ def _shipped(group: str, name: str) -> Any:
     return getattr(importlib.import_module(f"evolute.{group}.{name}"), name)
 
 
-def _family(group: str, name: str) -> Family | None:
+def family_of(group: str, name: str) -> Family | None:
+    """The family of this name, if it is one."""
     found = _shipped(group, name) if group == "learners" and name in shipped(group) else None
     return found if isinstance(found, Family) else None
 
@@ -89,7 +90,7 @@ class Recipe:
         """The plug-in's name, which is also that of its section in a config."""
         if isinstance(self.target, str):
             head, _, rest = self.target.partition(":")
-            return head if not rest or _family(self.group, head) else self.target.rpartition(":")[2]
+            return head if not rest or family_of(self.group, head) else self.target.rpartition(":")[2]
         return getattr(self.target, "__name__", type(self.target).__name__)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Real
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -174,5 +175,5 @@ def _metrics(model: BaseAlgorithm, writer: _LastValues) -> dict[str, Any]:
     episodes = list(model.ep_info_buffer or [])
     returned = float(np.mean([episode["r"] for episode in episodes])) if episodes else None
     length = float(np.mean([episode["l"] for episode in episodes])) if episodes else None
-    numbers = {key: float(value) for key, value in losses.items() if np.isscalar(value) and not isinstance(value, str)}
+    numbers = {key: float(value) for key, value in losses.items() if isinstance(value, Real)}
     return {**numbers, "score": returned, "return": returned, "episode_length": length, "episodes": len(episodes)}

@@ -51,5 +51,5 @@ class SB3Policy:
         if self.built.normaliser is not None:
             self.built.normaliser.training = False
         self.built.envs.seed(seed)
-        returns, _ = evaluate_policy(self.built.model, self.built.envs, episodes, return_episode_rewards=True)
-        return [float(value) for value in returns]
+        played: Any = evaluate_policy(self.built.model, self.built.envs, episodes, return_episode_rewards=True)
+        return [float(value) for value in played[0]]

@@ -115,11 +115,9 @@ def _moment(running: RunningMeanStd) -> Tree:
 
 def _set_moments(normaliser: VecNormalize, tree: Mapping[str, Tree]) -> None:
     vars(normaliser.ret_rms).update(tree["returns"])
-    if isinstance(normaliser.obs_rms, dict):
-        for key, running in normaliser.obs_rms.items():
-            vars(running).update(tree["obs"][key])
-    else:
-        vars(normaliser.obs_rms).update(tree["obs"])
+    seen: Any = normaliser.obs_rms
+    for key, running in seen.items() if isinstance(seen, dict) else ((None, seen),):
+        vars(running).update(tree["obs"] if key is None else tree["obs"][key])
 
 
 def _arrays(node: Any) -> Tree:

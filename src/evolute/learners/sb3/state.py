@@ -116,8 +116,9 @@ def _moment(running: RunningMeanStd) -> Tree:
 def _set_moments(normaliser: VecNormalize, tree: Mapping[str, Tree]) -> None:
     vars(normaliser.ret_rms).update(tree["returns"])
     seen: Any = normaliser.obs_rms
-    for key, running in seen.items() if isinstance(seen, dict) else ((None, seen),):
-        vars(running).update(tree["obs"] if key is None else tree["obs"][key])
+    parts: list[Any] = [(part, tree["obs"][key]) for key, part in seen.items()] if isinstance(seen, dict) else [(seen, tree["obs"])]
+    for running, moments in parts:
+        vars(running).update(moments)
 
 
 def _arrays(node: Any) -> Tree:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from evolute.core.population import Population, Turn
 from evolute.core.space import Space
 from evolute.strategies.bayes.categories import Pick
 from evolute.strategies.bayes.kernels import TimeVarying
-from evolute.strategies.bayes.model import Model, Proposal, Recipe, family_key, pending_hparams
+from evolute.strategies.bayes.model import Model, Proposal, Recipe, Taken, one_by_one
 from evolute.strategies.bayes.points import Layout, Places
 from evolute.strategies.bayes.rows import Rows, newest_rows
 from evolute.strategies.bayes.search import Reach
@@ -52,25 +52,18 @@ class Bandits:
         layout = Layout(space)
         rows = newest_rows(population, interval=self.interval, limit=self.limit)
         picked = self.pick(layout, population, rows, parents, rng, memory)
-        models: dict[tuple[int, ...], Model | None] = {}
-        pending = pending_hparams(population, parents)
         width = width_after(max(member.turns for member in population.members))
-        children: dict[int, dict[str, Any]] = {}
-        why: dict[int, Mapping[str, Json]] = {}
-        families: dict[int, set[str]] = {}
-        for heir, slot in sorted(parents.items()):
-            parent = population[slot].latest
-            assert parent is not None
-            family = families.setdefault(slot, {family_key(space, parent.order.hparams)})
+        models: dict[tuple[int, ...], Model | None] = {}
+
+        def propose(heir: int, parent: Turn, pending: list[Hparams], taken: Taken) -> Proposal:
             places = picked.places[heir]
             key = tuple(int(place) for place in places) if self.sees == "own" else ()
             if key not in models:
                 models[key] = self._model(layout, rows, places)
-            made = self._proposal(models[key], layout, parent, places, pending, width, family, rng)
-            children[heir], why[heir] = made.hparams, {**made.why, **picked.why}
-            pending.append({**parent.order.hparams, **made.hparams})
-            family.add(repr(made.hparams))
-        return Explored(children, why, picked.memory)
+            made = self._proposal(models[key], layout, parent, places, pending, width, taken, rng)
+            return made._replace(why={**made.why, **picked.why})
+
+        return replace(one_by_one(space, population, parents, propose), memory=picked.memory)
 
     def _model(self, layout: Layout, rows: Rows, places: Places) -> Model | None:
         """The model for heirs with these categories; None if there is nothing to learn from."""
@@ -92,7 +85,7 @@ class Bandits:
         places: Places,
         pending: list[Hparams],
         width: float,
-        family: set[str],
+        taken: Taken,
         rng: np.random.Generator,
     ) -> Proposal:
         fixed = {name: param.values[place] for (name, param), place in zip(layout.categories.items(), places, strict=True)}
@@ -106,7 +99,7 @@ class Bandits:
             reach,
             width=width,
             pending=self._rivals(layout, pending, places),
-            taken=lambda hparams: repr(_ordered(layout, {**hparams, **fixed})) in family,
+            taken=lambda hparams: taken(_ordered(layout, {**hparams, **fixed})),
             interval=self.interval,
             rng=rng,
         )

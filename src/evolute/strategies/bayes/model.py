@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn
+from evolute.core.space import Space
 from evolute.strategies.bayes.gp import NOISE, Gp, fitted
 from evolute.strategies.bayes.kernels import Kernel, Parameter, eps_of
 from evolute.strategies.bayes.points import Array, Layout, Points
@@ -17,6 +19,7 @@ from evolute.strategies.bayes.rows import Rows, age
 from evolute.strategies.bayes.search import Bound, Reach, best_first
 from evolute.strategies.bayes.targets import Targets
 from evolute.strategies.exploit import Parents
+from evolute.strategies.explore import Explored
 
 
 class Proposal(NamedTuple):
@@ -24,6 +27,10 @@ class Proposal(NamedTuple):
 
     hparams: dict[str, Any]
     why: dict[str, Json]
+
+
+Taken = Callable[[Hparams], bool]
+Propose = Callable[[int, Turn, list[Hparams], Taken], Proposal]
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Model:
         *,
         width: float,
         pending: Sequence[Hparams],
-        taken: Callable[[Hparams], bool],
+        taken: Taken,
         interval: int,
         rng: np.random.Generator,
     ) -> Proposal:
@@ -88,7 +95,29 @@ class Model:
         return {"rows": len(self.rows), **{name.replace("rate", "eps"): round(value, 6) for name, value in told.items()}}
 
 
-def pending_hparams(population: Population, parents: Parents) -> list[Hparams]:
+def one_by_one(space: Space, population: Population, parents: Parents, propose: Propose) -> Explored:
+    """A proposal for each heir, aware of what everybody else does next and of the heirs before it.
+
+    `propose` is given the heir, its parent's latest turn, what is pending, and whether values are its parent's or a sibling's.
+    """
+    pending = _others(population, parents)
+    families: dict[int, set[str]] = {}
+    made: dict[int, Proposal] = {}
+    for heir, slot in sorted(parents.items()):
+        parent = population[slot].latest
+        assert parent is not None
+        family = families.setdefault(slot, {repr({name: parent.order.hparams[name] for name in space})})
+        made[heir] = propose(heir, parent, pending, partial(_is_in, family))
+        pending.append({**parent.order.hparams, **made[heir].hparams})
+        family.add(repr(made[heir].hparams))
+    return Explored({heir: one.hparams for heir, one in made.items()}, {heir: one.why for heir, one in made.items()})
+
+
+def _is_in(family: set[str], hparams: Hparams) -> bool:
+    return repr(hparams) in family
+
+
+def _others(population: Population, parents: Parents) -> list[Hparams]:
     """The hyper-parameters of everybody but the heirs, in their running or their next turn."""
     found = []
     for member in population.members:
@@ -96,8 +125,3 @@ def pending_hparams(population: Population, parents: Parents) -> list[Hparams]:
         if order is not None:
             found.append(order.hparams)
     return found
-
-
-def family_key(space: Mapping[str, Any], hparams: Hparams) -> str:
-    """Hyper-parameters as text that is equal for twins."""
-    return repr({name: hparams[name] for name in space})

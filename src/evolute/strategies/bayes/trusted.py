@@ -7,19 +7,16 @@ A region that starts anew looks through the whole space once: the heir that land
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from evolute.core.order import Json
+from evolute.core.order import Hparams, Json
 from evolute.core.param import Float, Param
 from evolute.core.population import Population, Turn
 from evolute.core.space import Space
-from evolute.strategies.bayes.gp import NOISE
 from evolute.strategies.bayes.kernels import Trusted
-from evolute.strategies.bayes.model import Recipe, family_key, pending_hparams
+from evolute.strategies.bayes.model import Proposal, Recipe, Taken, one_by_one
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.bayes.region import Region
 from evolute.strategies.bayes.rows import newest_rows
@@ -33,6 +30,10 @@ from evolute.strategies.score import last_score, ranked
 def kernel_of(layout: Layout) -> Trusted:
     """A length scale for the context and one for each number."""
     return Trusted(tuple(range(1 + len(layout.numbers))), len(layout.categories))
+
+
+RECIPE = Recipe(kernel_of, by_rank)
+"""The paper bounds noise by 0.1 of the variance; here it is learnt, as scores can be noisier. On `drift` that is the same."""
 
 
 @dataclass(frozen=True)
@@ -53,29 +54,15 @@ class TrustedExplore:
         rows = newest_rows(population, interval=self.interval, limit=self.limit)
         if not len(rows):
             return replace(perturb()(space, population, parents, rng, {}), memory=memory)
-        children: dict[int, dict[str, Any]] = {}
-        why: dict[int, Mapping[str, Json]] = {}
-        model = Recipe(kernel_of, by_rank, NOISE).fit(layout, rows) if parents else None
-        pending = pending_hparams(population, parents)
-        families: dict[int, set[str]] = {}
-        for heir, slot in sorted(parents.items()):
-            parent = population[slot].latest
+        model = RECIPE.fit(layout, rows) if parents else None
+
+        def propose(heir: int, parent: Turn, pending: list[Hparams], taken: Taken) -> Proposal:
             assert model is not None
-            assert parent is not None
-            family = families.setdefault(slot, {family_key(space, parent.order.hparams)})
-            made = model.propose(
-                parent,
-                reach_of(region, layout, parent),
-                width=self.width,
-                pending=pending,
-                taken=lambda hparams, family=family: repr(hparams) in family,  # type: ignore[misc]
-                interval=self.interval,
-                rng=rng,
-            )
-            children[heir], why[heir] = made.hparams, {**made.why, "region": region.told()}
-            pending.append({**parent.order.hparams, **made.hparams})
-            family.add(repr(made.hparams))
-        return Explored(children, why, memory)
+            reach = reach_of(region, layout, parent)
+            made = model.propose(parent, reach, width=self.width, pending=pending, taken=taken, interval=self.interval, rng=rng)
+            return made._replace(why={**made.why, "region": region.told()})
+
+        return replace(one_by_one(space, population, parents, propose), memory=memory)
 
 
 def judged(memory: Json, population: Population) -> tuple[Region, list[list[int]]]:

@@ -239,7 +239,7 @@ def test_a_section_given_one_value_is_not_answered_with_its_own_name():
         ("learner=tooy", r"learner = 'tooy' \(-m\): no learner 'tooy'; did you mean 'toy'\?"),
         ("strategy=ptb", r"strategy = 'ptb' \(-m\): no strategy 'ptb'; did you mean 'pbt'\?"),
         ("engine=inlin", r"engine = 'inlin' \(-m\): no engine 'inlin'; did you mean 'inline'\?"),
-        ("engine=zzz", r"there are inline, simulated"),
+        ("engine=zzz", r"there are inline, mpi, processes, ray, simulated"),
         ("learner=no_such_module:train", r"learner = .*no_such_module"),
         ("learner=evolute.learners.toy:toyy", r"toyy.*did you mean 'toy'"),
         ("strategy=score", r"no strategy 'score'"),

@@ -29,35 +29,36 @@ def run(folder: Path, **more):
 
 def test_a_run_whose_workers_are_killed_all_the_time_ends_like_one_whose_are_not(tmp_path):
     run(tmp_path / "whole", stop={"turns": 20})
-    with killing(0.25, every=0.4) as victims:
+    with killing(0.15, every=0.4) as victims:
         done = run(tmp_path / "killed", engine="processes", workers=4, stop={"turns": 20}, noisy={"sleep": 0.1})
-    assert len(victims) >= 5
+    assert len(victims) >= 3
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
     assert all(member.turns == 20 for member in done.population.members)
-    assert story(done)["workers_lost"] >= 5
+    assert story(done)["workers_lost"] >= 3
     assert children() == []
 
 
 def test_a_worker_that_is_stopped_past_its_lease_is_replaced_and_its_late_report_is_rejected(tmp_path):
-    run(tmp_path / "whole", stop={"turns": 12})
+    run(tmp_path / "whole", stop={"turns": 30})
 
     def pause():
         victim = appeared(2)[0]
-        time.sleep(1.5)
+        while not (tmp_path / "stopped").exists() or reported(tmp_path / "stopped") < 8:
+            time.sleep(0.05)
         os.kill(victim, signal.SIGSTOP)
-        time.sleep(1.5)
+        time.sleep(4.5)
         os.kill(victim, signal.SIGCONT)
 
     thread = threading.Thread(target=pause)
     thread.start()
-    more = {"engine": "processes", "workers": 2, "processes": {"lease": 1.0}, "noisy": {"sleep": 0.1}}
-    done = run(tmp_path / "stopped", stop={"turns": 12}, **more)
+    more = {"engine": "processes", "workers": 2, "processes": {"lease": 3.0}, "noisy": {"sleep": 0.1}}
+    done = run(tmp_path / "stopped", stop={"turns": 30}, **more)
     thread.join()
     assert outcome(tmp_path / "stopped") == outcome(tmp_path / "whole")
     told = [body["text"] for _, kind, body in done.notes if kind in ("worker lost", "late report")]
-    assert "worker 0 died (silent for more than 1 s); another one takes its place" in told
+    assert "worker 0 died (silent for more than 3 s); another one takes its place" in told
     assert "worker 0, which had been given up, reported late: its report was rejected" in told
-    assert story(done)["workers_lost"] == 1
+    assert story(done)["workers_lost"] >= 1
 
 
 LEADER = """
@@ -149,14 +150,14 @@ def forgetful(state, hparams, steps, seed):
 
 
 def test_states_that_are_lost_and_cannot_be_made_again_send_the_run_back_and_it_ends_all_the_same(tmp_path):
-    with killing(0.5, every=1.0, seed=1) as victims:
+    with killing(0.15, every=0.5, seed=1) as victims:
         done = evolute.run(
-            forgetful, folder=tmp_path / "run", engine="processes", workers=2, stop={"turns": 15}, durable=6, **SETTINGS
+            forgetful, folder=tmp_path / "run", engine="processes", workers=2, stop={"turns": 20}, durable=6, **SETTINGS
         )
     assert victims
-    assert all(member.turns == 15 for member in done.population.members)
+    assert all(member.turns == 20 for member in done.population.members)
     for member in done.population.members:
-        assert len(evolute.load(tmp_path / "run").member(member.slot).state["past"]) == 15
+        assert len(evolute.load(tmp_path / "run").member(member.slot).state["past"]) == 20
 
 
 def test_none_of_2000_reports_at_once_is_lost(tmp_path):
@@ -166,11 +167,13 @@ def test_none_of_2000_reports_at_once_is_lost(tmp_path):
 
 
 def test_a_slow_member_holds_nobody_up_in_async(tmp_path):
+    """In the time of one turn of the slow member; in sync that is one turn of everybody."""
+
     def slow(state, hparams, steps, seed):
-        time.sleep(0.3 if hparams["h"] > 0.9 else 0.03)
+        time.sleep(1.0 if hparams["h"] > 0.9 else 0.1)
         return {}, {"score": hparams["h"]}
 
-    def turns(mode: str) -> int:
+    def turns(mode: str) -> list[int]:
         done = evolute.run(
             slow,
             space={"h": evolute.Float(0.0, 1.0)},
@@ -180,13 +183,15 @@ def test_a_slow_member_holds_nobody_up_in_async(tmp_path):
             mode=mode,
             engine="processes",
             workers=3,
-            stop={"time": 4.0},
+            stop={"time": 8.0},
             folder=tmp_path / mode,
             display="none",
         )
-        return sum(member.turns for member in done.population.members[1:])
+        return [member.turns for member in done.population.members]
 
-    assert turns("async") >= 5 * turns("sync")
+    assert len(set(turns("sync"))) == 1
+    slowest, *others = turns("async")
+    assert min(others) >= 5 * slowest
 
 
 def test_more_members_than_workers_take_turns_in_async(tmp_path):

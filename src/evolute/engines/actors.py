@@ -23,7 +23,7 @@ from evolute.engines.link import Answered, Event, Gone, Make, Ready, Said
 from evolute.engines.wire import decoded, encoded
 
 ASIDE = "aside"
-STARTS = 3
+STARTS = 10
 """How often in a row a worker may die before it has begun."""
 BEATS = 5
 """How often a worker is asked in the time of its lease whether it is alive."""

@@ -31,7 +31,7 @@ from evolute.engines.wire import decoded, encoded
 
 START_LIMIT = 120.0
 """Seconds that a worker may take to begin."""
-STARTS = 3
+STARTS = 10
 """How often in a row a worker may die before it has begun."""
 BEATS = 5
 """How often a worker shows in the time of its lease that it is alive."""

@@ -116,9 +116,9 @@ def _moment(running: RunningMeanStd) -> Tree:
 def _set_moments(normaliser: VecNormalize, tree: Mapping[str, Tree]) -> None:
     vars(normaliser.ret_rms).update(tree["returns"])
     seen: Any = normaliser.obs_rms
-    parts: list[Any] = [(part, tree["obs"][key]) for key, part in seen.items()] if isinstance(seen, dict) else [(seen, tree["obs"])]
-    for running, moments in parts:
-        vars(running).update(moments)
+    parts = {"": seen} if isinstance(seen, RunningMeanStd) else seen
+    for key, running in parts.items():
+        vars(running).update(tree["obs"][key] if key else tree["obs"])
 
 
 def _arrays(node: Any) -> Tree:

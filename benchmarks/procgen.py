@@ -55,7 +55,7 @@ def main() -> None:
             "ppo",
             env=f"procgen:{options.game}",
             procgen={"num_levels": options.levels},
-            ppo={**TINY, **TOLD, "augmentation": options.augmentation, "test_episodes": 32, "greedy": False},
+            ppo={**TINY, **TOLD, "augmentation": options.augmentation, "test_episodes": 16, "greedy": False},
             strategy="random_search",
             population=1,
             interval=options.steps // 4,

@@ -179,11 +179,22 @@ def _serve(ranks: Ranks, make: Make, beat: float) -> None:
         ranks.inbox.put((source, message))
 
     Seat(ranks, host, other).open(make)
+    for source, message in _waiting(ranks):  # the leader may have closed before this rank had built its learner
+        other(source, message)
     ranks.send(0, {"ready": str(ranks.rank)})
     threading.Thread(target=_beat, args=(ranks, beat, over), daemon=True).start()
     host.work()
     over.set()
     ranks.deliver = None
+
+
+def _waiting(ranks: Ranks) -> list[tuple[int, Tree]]:
+    """The messages that came while nobody took them, in order."""
+    found: list[tuple[int, Tree]] = []
+    with suppress(queue.Empty):
+        while True:
+            found.append(ranks.inbox.get_nowait())
+    return found
 
 
 def _beat(ranks: Ranks, seconds: float, over: threading.Event) -> None:

@@ -109,3 +109,11 @@ def test_what_cannot_be_augmented_is_refused(env, settings):
     made = learner(env, **{**SMALL, "network": "auto", **settings}, augmentation="crop")
     with pytest.raises(ValueError, match=r"ppo\.augmentation is for square colour images"):
         made.advice(16, [{}])
+
+
+def test_it_learns_under_an_augmentation():
+    """Half of the rewards are there by chance."""
+    settings = {**SMALL, "envs": 8, "unroll": 32, "minibatches": 4, "epochs": 4, "lr": 3e-3, "augmentation_weight": 0.1}
+    made = learner(ENV, **settings, augmentation="crop")
+    _, (report,) = train(made, [{}], turns=3, steps=2048)
+    assert report.metrics["return"] > 0.8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 from annotated_types import DocInfo
@@ -9,7 +10,7 @@ from annotated_types import DocInfo
 from evolute.config.declared import Option, declared
 from evolute.config.resolve import plain_value
 from evolute.config.settings import FIELDS, PLUGINS
-from evolute.core.names import resolve, shipped
+from evolute.core.names import family_of, resolve, shipped
 from evolute.core.param import Evolves
 
 HEAD = """# Config
@@ -43,15 +44,18 @@ def table(rows: list[tuple[str, str, str]]) -> str:
 
 
 def shown(value: object) -> str:
+    if value is inspect.Parameter.empty:
+        return "must be set"
     return "" if value is None or value == [] else f"`{plain_value(value)}`"
 
 
 def plugins(group: str) -> str:
     parts = []
     for name in shipped(group):
-        maker = resolve(group, name)
-        text = " ".join((maker.__doc__ or "").split())
-        options = declared(maker).options
+        family = family_of(group, name)
+        maker = resolve(group, name if family is None else f"{name}:{family.example}")
+        text = " ".join(((maker if family is None else family.find).__doc__ or "").split())
+        options = {key: option for key, option in declared(maker).options.items() if family is None or _meaning(option)}
         if any(_meaning(option) for option in options.values()):
             rows = [(f"{name}.{key}", shown(option.default), _meaning(option)) for key, option in options.items()]
             parts.append(f"- **{name}**: {text}\n\n{table(rows)}")

@@ -21,6 +21,8 @@ LIMIT = 10.0
 class Policy:
     """Acts on observations, one at a time or in batches. One with memory goes on from its last call until `reset`."""
 
+    suffix = ".npz"
+
     def __init__(self, arrays: Mapping[str, Any], about: Mapping[str, Any], mean: Any, variance: Any) -> None:
         self.arrays = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
         self.about = dict(about)
@@ -59,6 +61,10 @@ class Policy:
         with Path(path).open("wb") as file:
             arrays: dict[str, Any] = {**self.arrays, "/about": about, "/mean": self.mean, "/variance": self.variance}
             np.savez(file, **arrays)
+
+    def use(self, path: str | Path) -> str:
+        """How to use what was saved."""
+        return f'with numpy alone:  evolute.policy.load("{path}")(observation)'
 
     def _flat(self, batch: Array) -> Array:
         x = batch.reshape(len(batch), -1).astype(np.float32)

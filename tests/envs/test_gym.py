@@ -96,6 +96,8 @@ def test_a_missing_dependency_is_told_with_the_extra_that_has_it(name, module, e
     ]:
         monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, module, None)
+    for attached in [attached for attached in gymnasium.registry if attached.startswith("ALE/")]:
+        monkeypatch.delitem(gymnasium.registry, attached)
     with pytest.raises(ValueError, match=rf"^{name} needs {module}, which is not installed; pip install 'evolute\[{extra}\]'$"):
         gym(name, {})
 

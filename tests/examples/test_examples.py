@@ -12,7 +12,12 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
-SHORT = {"own_function": ["--turns", "12"], "own_class": ["--turns", "4"]}
+SHORT = {
+    "own_function": ["--turns", "12"],
+    "own_class": ["--turns", "4"],
+    "own_script": ["--turns", "4"],
+    "own_torch": ["--turns", "2"],
+}
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -66,3 +71,15 @@ def test_the_class_learns_the_sine_and_its_best_network_is_loaded(tmp_path):
     pairs = re.findall(r"network\(.*\) = +(\S+) +the sine is +(\S+)", printed)
     assert len(pairs) == 3
     assert all(abs(float(one) - float(other)) < 0.8 for one, other in pairs)
+
+
+def test_the_script_learns_to_pull_the_best_lever(tmp_path):
+    printed = run("own_script", tmp_path, "--turns", "6")
+    assert float(re.search(r"mean reward (\S+) of", printed)[1]) > 0.6
+    values = ast.literal_eval(re.search(r"checkpoint: (.*)", printed)[1])
+    assert values[9] == max(values)
+
+
+def test_a_file_of_pytorch_learns_cartpole(tmp_path):
+    printed = run("own_torch", tmp_path, "--turns", "3")
+    assert float(re.search(r"return (\S+),", printed)[1]) > 60

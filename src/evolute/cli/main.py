@@ -1,4 +1,4 @@
-"""The commands: run, resume, ls, show, export, play. Each imports what it needs when it is called, so that help is quick."""
+"""The commands, from run to envs. Each imports what it needs when it is called, so that help is quick."""
 
 from __future__ import annotations
 
@@ -114,10 +114,12 @@ def show(
 @app.command()
 def export(
     folder: RunFolder,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="The .npz file to write.")] = Path("policy.npz"),
+    path: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="What to write; by default policy.npz, or .zip for sb3.")
+    ] = None,
     member: Slot = None,
 ) -> None:
-    """Write a policy into a file that numpy alone can use."""
+    """Write a policy into a file for use without Evolute: by numpy alone, or a zip of Stable-Baselines3."""
     from evolute.cli import policy
 
     policy.export(located(folder), path, member)
@@ -137,6 +139,17 @@ def play(
     from evolute.cli import policy
 
     policy.play(located(folder), member, episodes=episodes, seed=seed, film=film, sample=sample, as_json=as_json)
+
+
+@app.command()
+def envs(
+    source: Annotated[str | None, typer.Argument(metavar="SOURCE", help="List the names in this one, such as gymnax.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """List environments: what is installed, what is not, and how to get it."""
+    from evolute.cli.envs import listed
+
+    listed(source, as_json=as_json)
 
 
 @app.command()

@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from rich.console import Console
@@ -14,24 +15,42 @@ from evolute.api import remembered
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
 from evolute.launch import assembled, settled
-from evolute.policy import Policy
 from evolute.report import words
 from evolute.result import Agent, Run
 from evolute.store.error import StoreError
 
 
-def export(folder: Path, path: Path, member: int | None) -> None:
+@runtime_checkable
+class Exportable(Protocol):
+    """A policy that acts in a film, and can be written to a file for use without Evolute."""
+
+    @property
+    def suffix(self) -> str:
+        """How the file's name ends."""
+
+    def __call__(self, observation: Any, *, greedy: bool, rng: np.random.Generator) -> Any: ...
+
+    def reset(self) -> None: ...
+
+    def save(self, path: Path) -> None: ...
+
+    def use(self, path: Path) -> str:
+        """How to use what was saved."""
+
+
+def export(folder: Path, path: Path | None, member: int | None) -> None:
     """The command `export`."""
     agent, _ = _agent(folder, member)
     policy = _policy(agent)
-    if path.suffix != ".npz":
-        raise ConfigError(f"{path}: a policy is exported as a .npz file")
+    path = path or Path(f"policy{policy.suffix}")
+    if path.suffix != policy.suffix:
+        raise ConfigError(f"{path}: a policy of this learner is exported as a {policy.suffix} file")
     try:
         policy.save(path)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
     print(f"wrote {path} ({words.size(path.stat().st_size)}): {_who(agent)}")
-    print(f'use it, with numpy alone:  evolute.policy.load("{path}")(observation)')
+    print(f"use it, {policy.use(path)}")
 
 
 def play(
@@ -66,7 +85,7 @@ def play(
         print(f"wrote {film} ({found['pictures']} pictures, {words.size(film.stat().st_size)})")
 
 
-def _film(folder: Path, config: Config, policy: Policy, film: Path, seed: int, *, sample: bool) -> int:
+def _film(folder: Path, config: Config, policy: Exportable, film: Path, seed: int, *, sample: bool) -> int:
     from evolute.envs.frames import frames, write
 
     assert config.env is not None
@@ -87,12 +106,12 @@ def _agent(folder: Path, member: int | None) -> tuple[Agent, Config]:
     return run.best if member is None else run.member(member), config
 
 
-def _policy(agent: Agent) -> Policy:
+def _policy(agent: Agent) -> Exportable:
     try:
         policy = agent.policy
     except TypeError as error:
         raise ConfigError(str(error)) from error
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Exportable):
         raise ConfigError("the policies of this learner cannot be exported")
     return policy
 

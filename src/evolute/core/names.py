@@ -1,4 +1,7 @@
-"""Names to plug-ins: `pbt` is the object `pbt` in `evolute.strategies.pbt`, anyone's own is `package.module:name`."""
+"""Names to plug-ins: `pbt` is the object `pbt` in `evolute.strategies.pbt`, anyone's own is `package.module:name`.
+
+A family is a plug-in that stands for many: `sb3:PPO` is what `evolute.learners.sb3` makes of `PPO`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,19 @@ from pathlib import Path
 from typing import Any
 
 
+@dataclass(frozen=True)
+class Family:
+    """Finds one of many plug-ins by a name of its own; `example` is such a name."""
+
+    find: Callable[[str], Any]
+    example: str
+
+
+def family(example: str) -> Callable[[Callable[[str], Any]], Family]:
+    """Make a family of the function that finds its plug-ins."""
+    return lambda find: Family(find, example)
+
+
 @functools.cache
 def shipped(group: str) -> tuple[str, ...]:
     """The plug-ins of one group (`strategies`, `learners`, …) by name, found without importing any.
@@ -27,11 +43,27 @@ def shipped(group: str) -> tuple[str, ...]:
 
 def resolve(group: str, name: str) -> Any:
     """The object that `name` names in this group."""
-    if ":" in name:
+    head, colon, rest = name.partition(":")
+    family = family_of(group, head)
+    if family is not None:
+        if not rest:
+            raise ValueError(f"{name!r} stands for many: say which, as in {head}:{family.example}")
+        return family.find(rest)
+    if colon:
         return _own(group, name)
     if name not in shipped(group):
         raise ValueError(f"no {_one(group)} {name!r}{closest(name, shipped(group))}; your own is package.module:name")
+    return _shipped(group, name)
+
+
+def _shipped(group: str, name: str) -> Any:
     return getattr(importlib.import_module(f"evolute.{group}.{name}"), name)
+
+
+def family_of(group: str, name: str) -> Family | None:
+    """The family of this name, if it is one."""
+    found = _shipped(group, name) if group == "learners" and name in shipped(group) else None
+    return found if isinstance(found, Family) else None
 
 
 def closest(word: str, words: Iterable[str]) -> str:
@@ -57,7 +89,8 @@ class Recipe:
     def name(self) -> str:
         """The plug-in's name, which is also that of its section in a config."""
         if isinstance(self.target, str):
-            return self.target.split(":")[-1]
+            head, _, rest = self.target.partition(":")
+            return head if not rest or family_of(self.group, head) else self.target.rpartition(":")[2]
         return getattr(self.target, "__name__", type(self.target).__name__)
 
 

@@ -139,6 +139,10 @@ class LostError(RuntimeError):
     """A state that an order links to is neither in memory nor durable."""
 
 
+class TurnError(RuntimeError):
+    """A turn failed, and the text says all there is to know; its last line is the reason."""
+
+
 class EngineError(RuntimeError):
     """An engine cannot do its work here; the text says why and what to do."""
 

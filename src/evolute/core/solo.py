@@ -102,7 +102,7 @@ def adapt(made: Any) -> Learner[Any]:
             made.train,
             thaw=partial(_load, made),
             freeze=partial(_save, made),
-            repeatable=any(vars(kind).get("repeatable", False) for kind in type(made).__mro__),
+            repeatable=bool(getattr(made, "repeatable", False)),
             wants_progress=_wants_progress(made.train),
         )
     learner: Learner[Any] = made

@@ -12,7 +12,7 @@ from typing import Any
 
 from evolute.core.interrupt import Interrupted
 from evolute.core.order import Hparams, Order, Ref, Report
-from evolute.core.protocols import Learner, LostError, Outcome, Progress, States
+from evolute.core.protocols import Learner, LostError, Outcome, Progress, States, TurnError
 from evolute.core.tree import Tree, digest
 
 Progressing = Callable[[list[Ref], float, str], None]
@@ -56,10 +56,11 @@ class Worker:
                 raise ValueError(f"the learner returned {len(outcomes)} outcomes for {len(orders)} members")
         except (LostError, Interrupted):
             raise
-        except (Exception, SystemExit, KeyboardInterrupt):
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             if len(orders) > 1:
                 return [report for order in orders for report in self.train([order])]
-            return [Report(orders[0], error=traceback.format_exc(), seconds=time.perf_counter() - started)]
+            told = str(error) if isinstance(error, TurnError) else traceback.format_exc()
+            return [Report(orders[0], error=told, seconds=time.perf_counter() - started)]
         seconds = time.perf_counter() - started
         return [self._report(order, cohort, row, outcomes[row], seconds) for row, order in enumerate(orders)]
 

@@ -23,6 +23,7 @@ from evolute.core.order import Order, Ref, Report
 from evolute.core.protocols import EngineError, LostError
 from evolute.core.tree import Tree, pack, unpack
 from evolute.core.worker import Worker
+from evolute.engines.trace import Trace, explain_to
 
 STRIKES = 3
 TICK = 0.1
@@ -48,6 +49,7 @@ class Child:
     _trees: dict[Ref, Tree] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
     _pipe: Connection | None = None
+    _trace: Trace | None = None
 
     def groups(self, orders: Sequence[Order]) -> list[list[Order]]:
         return self.worker.groups(orders)
@@ -59,9 +61,9 @@ class Child:
             try:
                 return self._exchange(orders)
             except TimeoutError as error:
-                wrong, last = str(error), True
+                wrong, last = self._where(str(error), asked=True), True
             except (EOFError, ConnectionError):
-                wrong, last = f"the worker process died ({self._end()})", strike == STRIKES - 1
+                wrong, last = self._where(f"the worker process died ({self._end()})"), strike == STRIKES - 1
             self._kill()
             if len(orders) > 1:
                 return [report for order in orders for report in self.train([order])]
@@ -123,9 +125,11 @@ class Child:
     def _started(self) -> Connection:
         if self._pipe is None:
             here, there = Pipe()
+            self._trace = Trace()
+            lent = [there.fileno(), self._trace.number]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "evolute.engines.child", str(there.fileno())],
-                pass_fds=[there.fileno()],
+                [sys.executable, "-m", "evolute.engines.child", *map(str, lent)],
+                pass_fds=lent,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
                 start_new_session=True,
             )
@@ -152,6 +156,12 @@ class Child:
             return f"signal {-code}" if code < 0 else f"exit code {code}"
         return "it closed its connection"
 
+    def _where(self, reason: str, *, asked: bool = False) -> str:
+        """The reason why a turn failed, below where the child was, as far as it can say."""
+        if self._trace is None or self._process is None:
+            return reason
+        return "\n".join([*self._trace.lines(self._process.pid if asked else None), reason])
+
     def _kill(self) -> None:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -159,7 +169,9 @@ class Child:
             self._process.wait()
         if self._pipe is not None:
             self._pipe.close()
-        self._process = self._pipe = None
+        if self._trace is not None:
+            self._trace.close()
+        self._process = self._pipe = self._trace = None
 
 
 class Nowhere:
@@ -208,4 +220,5 @@ def _send(pipe: Connection, message: Tree) -> None:
 
 
 if __name__ == "__main__":
+    explain_to(int(sys.argv[2]))
     serve(Connection(int(sys.argv[1])))

@@ -6,6 +6,7 @@ episode's end; tests/envs/test_envpool.py checks all three.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import math
@@ -20,6 +21,7 @@ import numpy as np
 from evolute.core.names import closest
 from evolute.envs.flat import flat_space, flatten
 from evolute.envs.interface import Vector
+from evolute.envs.qt import load_qt
 from evolute.envs.spaces import supported
 
 Array = np.ndarray[Any, Any]
@@ -89,7 +91,9 @@ class _Pool:
 
 @functools.cache
 def load() -> ModuleType:
-    """The library, or how to install it."""
+    """The library, or how to install it. What its Procgen is linked with has to be there before it is imported."""
+    with contextlib.suppress(ValueError):
+        load_qt()
     try:
         return importlib.import_module("envpool")
     except ModuleNotFoundError as error:

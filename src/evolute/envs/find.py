@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from dataclasses import replace
 from typing import Any
 
 from evolute.envs import wrap, wrap_host
 from evolute.envs.flat import is_flat
+from evolute.envs.gym import ATTACHED
 from evolute.envs.interface import HostEnv, JaxEnv
 from evolute.envs.known import OURS, SOURCES, ids, installed, unknown
 from evolute.envs.own import own
@@ -15,12 +17,22 @@ from evolute.envs.spaces import supported
 from evolute.envs.spec import EnvSpec
 
 _OUR_VERSION = {"CartPole-v1": "cartpole"}
+INSIDE = ("gymnax", "brax", "playground")
+"""Sources whose envs are written in JAX."""
 
 
 def find(spec: EnvSpec) -> JaxEnv | HostEnv:
     """The environment that a spec describes, with its wrappers. Observations are vectors or images of numbers."""
     env = _made(settle(spec.name), spec)
     return _wrapped_host(env, spec) if isinstance(env, HostEnv) else _wrapped(env, spec)
+
+
+def held_out(spec: EnvSpec) -> EnvSpec | None:
+    """The environment to test in what was trained in this one, if it has such a version: Procgen on all levels."""
+    source = spec.name.partition(":")[0]
+    adapter = importlib.import_module(f"evolute.envs.{source}") if source in SOURCES else None
+    options = vars(adapter).get("HELD_OUT") if adapter is not None else None
+    return None if options is None else replace(spec, options={**spec.options, **options})
 
 
 def settle(name: str) -> str:
@@ -32,7 +44,7 @@ def settle(name: str) -> str:
     for source in ("gymnax", "envpool", "gym"):
         if installed(source) and name in _meant_alike(source):
             return f"{source}:{name}"
-    if name.startswith("ALE/"):
+    if any(name.startswith(start) or name.endswith(end) for start, end in ATTACHED):
         return f"gym:{name}"
     raise ValueError(unknown(name))
 
@@ -51,10 +63,10 @@ def _made(name: str, spec: EnvSpec) -> JaxEnv | HostEnv:
     if source not in SOURCES:
         return _made_own(name, spec)
     adapter: Any = vars(importlib.import_module(f"evolute.envs.{source}"))[source]
-    if source in ("gym", "envpool"):
-        env = adapter(rest, spec.options, time_limit=spec.time_limit, action_repeat=spec.action_repeat)
-    else:
+    if source in INSIDE:
         env = adapter(rest, spec.options, time_limit=spec.time_limit)
+    else:
+        env = adapter(rest, spec.options, time_limit=spec.time_limit, action_repeat=spec.action_repeat)
     found: JaxEnv | HostEnv = env
     return found
 

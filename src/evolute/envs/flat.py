@@ -69,7 +69,8 @@ def _bounds(space: Space) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
             lows, highs = zip(*map(_bounds, space.values() if isinstance(space, spaces.Dict) else space), strict=True)
             return np.concatenate(lows), np.concatenate(highs)
         case spaces.Box():
-            return space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)
+            with np.errstate(over="ignore"):  # a bound beyond float32 is none
+                return space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)
     size = spaces.flatdim(space)
     return np.zeros(size, np.float32), np.ones(size, np.float32)
 

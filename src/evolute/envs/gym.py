@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,8 @@ from evolute.envs.quiet import quiet
 from evolute.envs.serial import SerialEnv
 
 _PACKAGES = {"box2d": "Box2D", "mujoco": "mujoco"}  # what the parts of Gymnasium need, by their extra
+ATTACHED = {("ALE/", "/"): ("ale_py", "atari"), ("/", "BulletEnv-v0"): ("pybullet_envs_gymnasium", "pybullet")}
+"""Ids that another library registers when it is imported, by how they begin or end: that library, and its extra."""
 
 
 def gym(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
@@ -52,8 +55,8 @@ def registered(name: str) -> gymnasium.envs.registration.EnvSpec:
     module, _, name = name.rpartition(":")
     if module:
         _import(module, name)
-    if name.startswith("ALE/") and name not in gymnasium.registry:
-        _register_atari(name)
+    if name not in gymnasium.registry:
+        _attach(name)
     if name not in gymnasium.registry:
         raise ValueError(f"Gymnasium has no environment {name!r}{closest(name, gymnasium.registry)}")
     return gymnasium.registry[name]
@@ -66,11 +69,16 @@ def _import(module: str, name: str) -> None:
         raise ValueError(f"gym:{module}:{name}: there is no module {error.name!r} to import") from error
 
 
-def _register_atari(name: str) -> None:
-    try:
-        gymnasium.register_envs(importlib.import_module("ale_py"))
-    except ModuleNotFoundError as error:
-        raise ValueError(_advice(name, "ale_py", "atari")) from error
+def _attach(name: str) -> None:
+    """Import the library that registers an id, if it is one of those."""
+    for (start, end), (library, extra) in ATTACHED.items():
+        if name.startswith(start) or name.endswith(end):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    gymnasium.register_envs(importlib.import_module(library))
+            except ModuleNotFoundError as error:
+                raise ValueError(_advice(name, str(error.name), extra)) from error
 
 
 def _missing(name: str, error: Exception) -> str:

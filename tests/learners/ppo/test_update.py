@@ -16,7 +16,7 @@ TIME, ENVS = 7, 3
 
 
 def traced(**settings):
-    values = {**vars(Settings()), **settings}
+    values = {**vars(Settings()), "augmentation": 0, **settings}
     return Traced(*(jnp.float32(values[name]) for name in Traced._fields))
 
 

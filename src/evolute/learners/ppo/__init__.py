@@ -13,7 +13,7 @@ from evolute.learners.ppo.settings import Settings
 
 def ppo(*, env: EnvSpec, settings: Settings) -> Learner[Any]:
     """Proximal policy optimisation (Schulman et al. 2017), one compiled program for all members."""
-    from evolute.envs.find import find, settle
+    from evolute.envs.find import find, held_out, settle
     from evolute.envs.interface import HostEnv
     from evolute.learners.ppo import members
     from evolute.learners.ppo.host import Host
@@ -26,8 +26,13 @@ def ppo(*, env: EnvSpec, settings: Settings) -> Learner[Any]:
     name = settle(env.name)
     section = name.partition(":")[0]
     options = env.options.get(section) or env.options.get(name.rpartition(":")[2]) or {}
-    found = find(replace(env, name=name, options=options))
+    spec = replace(env, name=name, options=options)
+    found, unseen = find(spec), held_out(spec)
+    if settings.test_episodes and unseen is None:
+        raise ValueError(f"ppo.test_episodes={settings.test_episodes}: {name} has no levels to test on, as procgen:… has")
     programs, on_host = Programs(devices), isinstance(found, HostEnv)
     world = Host(found, programs) if isinstance(found, HostEnv) else Inside(found, programs)
+    tested = find(unseen) if settings.test_episodes and unseen is not None else None
+    exam = Host(tested, programs) if isinstance(tested, HostEnv) else None
     settled = {"env": name, "devices": devices}
-    return PPO(world, found.observation_space, found.action_space, settings, settled, masked=on_host)
+    return PPO(world, found.observation_space, found.action_space, settings, settled, masked=on_host, exam=exam)

@@ -67,6 +67,14 @@ class Categories:
             entropy -= jnp.sum(jnp.exp(logs) * logs, axis=0)
         return log_prob, entropy
 
+    def divergence(self, weights: Weights, outputs: jax.Array, others: jax.Array) -> jax.Array:
+        """How far the distributions under `others` are from those under `outputs` (Kullback-Leibler), both [output, …]."""
+        total = jnp.zeros(outputs.shape[1:])
+        for one, other in zip(self._split(outputs, axis=0), self._split(others, axis=0), strict=True):
+            logs = jax.nn.log_softmax(one, axis=0)
+            total += jnp.sum(jnp.exp(logs) * (logs - jax.nn.log_softmax(other, axis=0)), axis=0)
+        return total
+
     def to_env(self, action: Any) -> Any:
         """What the environment takes, from numpy's or JAX's rows."""
         whole = action.astype(np.int32) + np.array(self.starts, np.int32)
@@ -124,6 +132,13 @@ class Gaussian:
         if self.squash:
             normal, entropy = normal - _log_slope(action), entropy + _log_slope(mean)
         return jnp.sum(normal, axis=0), jnp.sum(entropy, axis=0)
+
+    def divergence(self, weights: Weights, outputs: jax.Array, others: jax.Array) -> jax.Array:
+        """How far the distributions under `others` are from those under `outputs` (Kullback-Leibler), both [output, …]."""
+        mean, log_std = self._moments(weights, outputs, axis=0)
+        other, other_log_std = self._moments(weights, others, axis=0)
+        spread = jnp.exp(2 * (log_std - other_log_std)) + jnp.square((mean - other) * jnp.exp(-other_log_std))
+        return jnp.sum(other_log_std - log_std + 0.5 * (spread - 1), axis=0)
 
     def to_env(self, action: Any) -> Any:
         low, high = np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)

@@ -16,6 +16,7 @@ from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.ppo import networks
+from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.evaluate import Played, Player
 from evolute.learners.ppo.model import Model, fresh, model_of
 from evolute.learners.ppo.settings import ARCHITECTURE, SHAPES, Settings, Traced
@@ -58,6 +59,8 @@ class PPO:
     settings: Settings
     settled: Mapping[str, Json]
     masked: bool = False
+    exam: World | None = None
+    """Where members are tested after each turn, if they are; it has no say in the score."""
     together: bool = True
     repeatable: bool = True
     keeps_own: bool = False
@@ -77,7 +80,7 @@ class PPO:
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)
-        return str([full[name] for name in SHAPES])
+        return str([*(full[name] for name in SHAPES), full["augmentation"] != "none"])
 
     def found(self, orders: Sequence[Order]) -> Cohort:
         return [self._found(order) for order in orders]
@@ -95,11 +98,14 @@ class PPO:
         states = [
             State(new.learnt, new.worlds, self._about(model, values)) for new, values in zip(trained, settings, strict=True)
         ]
-        scores = (
-            self._measured(model, states, orders, progress) if self.settings.fitness == "evaluation" else [None] * len(orders)
-        )
+        measured: list[dict[str, float]] = [{} for _ in orders]
+        if self.settings.fitness == "evaluation":
+            self._measure(self.world, self.settings.episodes, "score", measured, model, states, orders, progress)
+        if self.exam is not None:
+            self._measure(self.exam, self.settings.test_episodes, "test_return", measured, model, states, orders, progress)
         outcomes = [
-            _outcome(new, score, task.updates * model.batch) for new, score, task in zip(trained, scores, tasks, strict=True)
+            _outcome(model, new, found, task.updates * model.batch)
+            for new, found, task in zip(trained, measured, tasks, strict=True)
         ]
         return states, outcomes
 
@@ -144,18 +150,25 @@ class PPO:
         """What a policy is made of, besides its weights."""
         return {**_made_of(model), "normalize_obs": bool(hparams["normalize_obs"]) and not model.image}
 
-    def _measured(self, model: Model, states: Sequence[State], orders: Sequence[Order], progress: Progress) -> list[float]:
-        """The mean return of each member over episodes whose luck depends on the turn alone."""
-        players = [_player(state) for state in states]
-        found: dict[int, float] = {}
+    def _measure(
+        self,
+        world: World,
+        episodes: int,
+        name: str,
+        measured: Sequence[dict[str, float]],
+        model: Model,
+        states: Sequence[State],
+        orders: Sequence[Order],
+        progress: Progress,
+    ) -> None:
+        """Add the mean return of each member over episodes whose luck depends on the turn alone, under this name."""
         for turn in sorted({order.turn for order in orders}):
             rows = [row for row, order in enumerate(orders) if order.turn == turn]
             seed = derive(COMMON, "evaluation", turn)
-            chosen = [players[row] for row in rows]
-            episodes = self.settings.episodes
-            played = self.world.play(model, chosen, episodes, greedy=self.settings.greedy, seed=seed, progress=progress)
-            found |= {row: float(np.mean(one.returns)) for row, one in zip(rows, played, strict=True)}
-        return [found[row] for row in range(len(orders))]
+            chosen = [_player(states[row]) for row in rows]
+            played = world.play(model, chosen, episodes, greedy=self.settings.greedy, seed=seed, progress=progress)
+            for row, one in zip(rows, played, strict=True):
+                measured[row][name] = float(np.mean(one.returns))
 
 
 @cache
@@ -172,11 +185,12 @@ def _player(state: State) -> Player:
 
 
 def _traced(hparams: Hparams) -> Traced:
-    return Traced(*(np.float32(hparams[name]) for name in Traced._fields))
+    values = {**hparams, "augmentation": AUGMENTATIONS.index(hparams["augmentation"])}
+    return Traced(*(np.float32(values[name]) for name in Traced._fields))
 
 
-def _outcome(new: Trained, score: float | None, steps: int) -> Outcome:
-    """The metrics of a turn; without a score of its own it is the mean return of its last training episodes."""
+def _outcome(model: Model, new: Trained, measured: Mapping[str, float], steps: int) -> Outcome:
+    """The metrics of a turn; the score is the mean return of its last training episodes, or what was `measured`."""
     tally = new.tally
     if new.error is not None:
         return Outcome(error=new.error)
@@ -187,12 +201,15 @@ def _outcome(new: Trained, score: float | None, steps: int) -> Outcome:
     kept = min(int(tally.episodes), len(tally.returns))
     returned = float(np.mean(tally.returns[:kept])) if kept else None
     losses = {name: float(value) for name, value in zip(LOSSES, tally.losses / max(tally.updates, 1), strict=True)}
+    if not model.augmented:
+        del losses["consistency"]
     metrics = {
-        "score": returned if score is None else score,
+        "score": returned,
         "return": returned,
         "episode_length": float(np.mean(tally.lengths[:kept])) if kept else None,
         "episodes": int(tally.episodes),
         **losses,
+        **measured,
     }
     return Outcome(metrics, steps)
 

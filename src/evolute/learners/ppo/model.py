@@ -25,6 +25,8 @@ class Model:
     unroll: int
     minibatches: int
     masked: bool
+    augmented: bool = False
+    """Whether policy and value are held to what they say of the original when images are augmented (DrAC)."""
 
     @property
     def batch(self) -> int:
@@ -88,7 +90,20 @@ def model_of(
         )
         raise ValueError(f"ppo.minibatches={minibatches}: {what} cannot be cut into that many equal parts")
     actions = actions_of(space, std=hparams["std"], squash=hparams["squash"])
-    return Model(_network(observations, actions, hparams), actions, envs, unroll, minibatches, masked)
+    network = _network(observations, actions, hparams)
+    augmented = hparams["augmentation"] != "none"
+    if augmented:
+        _check_augmented(observations, network)
+    return Model(network, actions, envs, unroll, minibatches, masked, augmented)
+
+
+def _check_augmented(observations: gymnasium.Space[Any], network: Network) -> None:
+    shape = network.obs
+    if len(shape) != 3 or shape[0] != shape[1] or shape[2] % 3 or network.memory:
+        raise ValueError(
+            "ppo.augmentation is for square colour images [side, side, 3] and networks for images without memory, and "
+            f"observations are {observations}, the network {network.kind}, its memory {network.memory}"
+        )
 
 
 def _network(observations: gymnasium.Space[Any], actions: Actions, hparams: Mapping[str, Any]) -> Network:

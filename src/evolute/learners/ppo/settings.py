@@ -17,6 +17,8 @@ Share = Annotated[float, Ge(0), Le(1)]
 Number = Annotated[int, Gt(0)]
 Steps = Annotated[int, BeforeValidator(count), Ge(0)]
 
+Augmentation = Literal["none", "crop", "random_conv", "grayscale", "flip", "rotate", "cutout", "cutout_color", "color_jitter"]
+
 
 class Traced(NamedTuple):
     """Settings that are values inside the compiled program: a change acts on the next update and compiles nothing.
@@ -39,6 +41,8 @@ class Traced(NamedTuple):
     normalize_reward: Any
     normalize_advantage: Any
     epochs: Any
+    augmentation: Any
+    augmentation_weight: Any
 
 
 ARCHITECTURE = ("network", "widths", "activation", "memory", "shared", "std", "squash")
@@ -66,6 +70,10 @@ class Settings:
     normalize_reward: Annotated[bool, doc("whether rewards are divided by the deviation of the returns seen so far")] = False
     normalize_advantage: Annotated[bool, doc("whether advantages are brought to mean 0 and deviation 1 in a minibatch")] = True
     epochs: Annotated[Number, doc("how often each rollout is gone through")] = 4
+    augmentation: Annotated[
+        Augmentation, doc("how images are changed for DrAC, which holds policy and value to what they say of the original")
+    ] = "none"
+    augmentation_weight: Annotated[Natural, doc("weight of that loss")] = 0.1
     minibatches: Annotated[Number, Evolves.LISTED, doc("into how many parts a rollout is cut in each epoch")] = 4
     envs: Annotated[Number, Evolves.LISTED, doc("environments of each member")] = 8
     unroll: Annotated[Number, Evolves.LISTED, doc("steps of each environment between two updates")] = 128
@@ -91,6 +99,12 @@ class Settings:
     ] = "training"
     episodes: Annotated[Number, Evolves.NEVER, doc("how many episodes make a score")] = 100
     greedy: Annotated[bool, Evolves.NEVER, doc("whether evaluation takes the likeliest action rather than draw one")] = True
+    test_episodes: Annotated[
+        int,
+        Ge(0),
+        Evolves.NEVER,
+        doc("episodes after each turn on levels that were not trained on, for test_return"),
+    ] = 0
     devices: Annotated[
         int, Ge(0), Evolves.NEVER, doc("virtual CPU devices that members are spread over; 0: one per core, at least 2")
     ] = 0

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.learners.ppo import networks
+from evolute.learners.ppo.augment import augmented
 from evolute.learners.ppo.model import Learnt, Model, Optimiser, Rollout
 from evolute.learners.ppo.settings import Traced
 
 BETAS = (0.9, 0.999)
 SHUFFLES = 64
-LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clipped")
+LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clipped", "consistency")
 TINY = 1e-8
 Carried = tuple[Optimiser, jax.Array]
 
@@ -106,7 +107,8 @@ def _learn(
     def minibatch(carried: Carried, draw: Draw) -> tuple[Carried, None]:
         optimiser, sums = carried
         weights = networks.grouped(model.network, optimiser.weights)
-        slopes, losses = jax.grad(_loss, argnums=1, has_aux=True)(model, weights, table, draw, h)
+        chance = jax.random.fold_in(key, optimiser.count)
+        slopes, losses = jax.grad(_loss, argnums=1, has_aux=True)(model, weights, table, draw, h, chance)
         slope = jnp.concatenate([slopes[name].ravel() for name in weights])
         return (_adam(optimiser, slope, draw, h), sums + losses), None
 
@@ -142,8 +144,10 @@ def _centred(model: Model, facts: jax.Array, h: Traced) -> jax.Array:
     return jnp.where(h.normalize_advantage > 0, (advantage - mean) / (jnp.sqrt(variance) + TINY), advantage)
 
 
-def _loss(model: Model, weights: networks.Weights, table: Table, draw: Draw, h: Traced) -> tuple[jax.Array, jax.Array]:
-    """PPO's loss, and the share of each row in each of `LOSSES`."""
+def _loss(
+    model: Model, weights: networks.Weights, table: Table, draw: Draw, h: Traced, key: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """PPO's loss, with DrAC's if images are augmented, and the share of each row in each of `LOSSES`."""
     width = model.actions.width
     action, known = draw.facts[:width], Facts(*draw.facts[width:])
     outputs, value = _outputs(model, weights, table, draw, known.first)
@@ -157,8 +161,32 @@ def _loss(model: Model, weights: networks.Weights, table: Table, draw: Draw, h: 
     error = jnp.where(h.value_clip > 0, jnp.maximum(error, jnp.square(near - known.target)), error)
     clipped = (jnp.abs(ratio - 1) > h.clip).astype(jnp.float32)
     share = known.valid / jnp.maximum(jnp.sum(known.valid), 1) if model.masked else 1 / math.prod(gain.shape)
-    loss = jnp.sum((0.5 * h.value_weight * error - gain - h.entropy * entropy) * share)
-    return loss, jnp.stack([-gain, 0.5 * error, entropy, ratio - 1 - log_ratio, clipped]) * share
+    each = 0.5 * h.value_weight * error - gain - h.entropy * entropy
+    apart = jnp.zeros_like(gain)
+    if model.augmented:
+        apart = _inconsistency(model, weights, table, draw, h, key, (outputs, value))
+        each += h.augmentation_weight * apart
+    return jnp.sum(each * share), jnp.stack([-gain, 0.5 * error, entropy, ratio - 1 - log_ratio, clipped, apart]) * share
+
+
+def _inconsistency(
+    model: Model,
+    weights: networks.Weights,
+    table: Table,
+    draw: Draw,
+    h: Traced,
+    key: jax.Array,
+    said: tuple[jax.Array, jax.Array],
+) -> jax.Array:
+    """How far policy and value are, for each augmented image, from what they `said` of the original.
+
+    This is G_pi + G_V in equations 4 and 5 of DrAC (Raileanu et al. 2021).
+    """
+    outputs, value = jax.lax.stop_gradient(said)
+    obs = augmented(h.augmentation, key, table.obs[draw.order])
+    others, other, _ = networks.both(model.network, weights, obs, table.memory)
+    divergence = model.actions.divergence(weights, outputs, jnp.moveaxis(others, -1, 0))
+    return divergence + jnp.square(other - value)
 
 
 def _outputs(

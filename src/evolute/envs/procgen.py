@@ -1,0 +1,43 @@
+"""The 16 games of Procgen (Cobbe et al. 2020), by EnvPool: `procgen:bigfish`.
+
+`procgen.num_levels=200` trains on 200 levels, from `procgen.start_level` on; 0 stands for the whole distribution, which is
+also what a member is tested on. `procgen.mode` is easy, hard and what else a game has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evolute.core.names import closest
+from evolute.envs.envpool import envpool
+from evolute.envs.envpool import ids as all_ids
+from evolute.envs.interface import HostEnv
+from evolute.envs.qt import load_qt
+
+GAMES = (
+    *("bigfish", "bossfight", "caveflyer", "chaser", "climber", "coinrun", "dodgeball", "fruitbot"),
+    *("heist", "jumper", "leaper", "maze", "miner", "ninja", "plunder", "starpilot"),
+)
+HELD_OUT = {"num_levels": 0, "start_level": 0}
+"""The options of the environment that members are tested in: all levels."""
+
+
+def procgen(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
+    """A game of Procgen, with images [64, 64, 3]."""
+    load_qt()
+    if name not in GAMES:
+        raise ValueError(f"Procgen has no game {name!r}{closest(name, GAMES)}")
+    made_with = {"mode": "easy", **options}
+    task = f"{name.capitalize()}{str(made_with.pop('mode')).capitalize()}-v0"
+    if task not in all_ids():
+        modes = [
+            known.removeprefix(name.capitalize())[:-3].lower() for known in all_ids() if known.startswith(name.capitalize())
+        ]
+        raise ValueError(f"procgen.mode={options['mode']}: {name} has {', '.join(modes)}")
+    return envpool(task, made_with, time_limit=time_limit, action_repeat=action_repeat)
+
+
+def ids() -> tuple[str, ...]:
+    """All games."""
+    return GAMES

@@ -1,0 +1,179 @@
+"""A Learner around one algorithm of Stable-Baselines3. Each turn builds the model anew and puts back what was learnt."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from numbers import Real
+from typing import Any, get_type_hints
+
+import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, Logger
+
+from evolute.core.order import Hparams, Json, Order, Ref
+from evolute.core.protocols import Learner, Outcome, Progress
+from evolute.core.tree import Tree
+from evolute.envs.single import settle_single
+from evolute.envs.spec import EnvSpec
+from evolute.learners.sb3.algorithm import ARCHITECTURE, Ours, options
+from evolute.learners.sb3.model import build
+from evolute.learners.sb3.policy import SB3Policy
+
+Cohort = list[Tree]
+ENOUGH = 20
+"""Episodes that measure a member, if nobody says how many."""
+SIGNS = 100
+"""Signs of progress in a turn."""
+
+
+@dataclass(frozen=True)
+class SB3:
+    """Trains members one at a time. A state is what `sb3.state` takes of a model, and the settings it was built with."""
+
+    algorithm: type[BaseAlgorithm]
+    env: EnvSpec
+    settings: Mapping[str, Any]
+    settled: Mapping[str, Json]
+    together: bool = False
+    repeatable: bool = True
+    architecture: tuple[str, ...] = ARCHITECTURE
+
+    @property
+    def keeps_own(self) -> bool:
+        return "keep" in (self.settings["inherit_optimiser"], self.settings["inherit_buffer"])
+
+    def advice(self, interval: int, examples: Sequence[Hparams]) -> Sequence[str]:
+        """Build one model, so that settings which it refuses are known before a run begins."""
+        try:
+            build(self.algorithm, self.env, self._full(examples[0]), seed=0).envs.close()
+        except (AssertionError, AttributeError, StopIteration, TypeError) as error:
+            raise ValueError(f"{self.algorithm.__name__} cannot be built for {self.env.name}: {error}") from error
+        return ()
+
+    def shape(self, hparams: Hparams) -> str:
+        return ""
+
+    def found(self, orders: Sequence[Order]) -> Cohort:
+        return [None] * len(orders)
+
+    def train(
+        self, cohort: Cohort, orders: Sequence[Order], *, recall: Callable[[Ref], Cohort], progress: Progress
+    ) -> tuple[Cohort, list[Outcome]]:
+        made = [self._turn(tree, order, recall, progress) for tree, order in zip(cohort, orders, strict=True)]
+        return [tree for tree, _ in made], [outcome for _, outcome in made]
+
+    def pick(self, cohort: Cohort, rows: Sequence[int]) -> Cohort:
+        return [cohort[row] for row in rows]
+
+    def join(self, cohorts: Sequence[Cohort]) -> Cohort:
+        return [tree for cohort in cohorts for tree in cohort]
+
+    def dump(self, cohort: Cohort, row: int) -> Tree:
+        return cohort[row]
+
+    def load(self, trees: Sequence[Tree]) -> Cohort:
+        return list(trees)
+
+    def policy(self, tree: Tree) -> SB3Policy:
+        """What the member has learnt; its `save` writes an ordinary zip of Stable-Baselines3."""
+        return SB3Policy(build(self.algorithm, self.env, {**self._full(tree["about"]), "envs": 1, "anneal": 0}, 0, tree))
+
+    def measure(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
+        """The returns of fresh episodes, with the likeliest actions."""
+        return self.policy(tree).play(episodes or ENOUGH, seed=seed)
+
+    def _full(self, hparams: Hparams) -> dict[str, Any]:
+        return {**self.settings, **hparams}
+
+    def _turn(self, tree: Tree, order: Order, recall: Callable[[Ref], Cohort], progress: Progress) -> tuple[Tree, Outcome]:
+        hparams = self._full(order.hparams)
+        start = None if tree is None else self._inherited(tree, order, recall)
+        built = build(self.algorithm, self.env, hparams, order.seed, start)
+        model, writer = built.model, _LastValues()
+        model.set_logger(Logger(None, [writer]))
+        before = model.num_timesteps
+        try:
+            model.learn(order.steps, _Progressing(progress, order.steps), reset_num_timesteps=False)
+        finally:
+            built.envs.close()
+        about = {name: value for name, value in hparams.items() if name in self.settings}
+        return {**built.tree(), "about": about}, Outcome(_metrics(model, writer), model.num_timesteps - before)
+
+    def _inherited(self, tree: Tree, order: Order, recall: Callable[[Ref], Cohort]) -> Tree:
+        """The state to begin with: an heir has optimiser and buffer as the settings say."""
+        if order.start is None or order.start.member == order.member:
+            return tree
+        own = recall(order.own)[0] if self.keeps_own and order.own is not None else tree
+        for part, none, policy in (("optimisers", {}, "inherit_optimiser"), ("buffer", None, "inherit_buffer")):
+            tree = {**tree, part: {"copy": tree[part], "keep": own[part], "reset": none}[self.settings[policy]]}
+        return tree
+
+
+class _Progressing(BaseCallback):
+    """Tells how much of a turn is done."""
+
+    def __init__(self, progress: Progress, steps: int) -> None:
+        super().__init__()
+        self._progress, self._steps, self._every = progress, steps, max(1, steps // SIGNS)
+        self._begin = 0
+
+    def _on_training_start(self) -> None:
+        self._begin = self.num_timesteps
+
+    def _on_step(self) -> bool:
+        if self.n_calls % self._every == 0:
+            self._progress(min(1.0, (self.num_timesteps - self._begin) / self._steps), "")
+        return True
+
+
+class _LastValues(KVWriter):
+    """Keeps the last value of everything that is logged."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        self.values.update(key_values)
+
+    def close(self) -> None:
+        pass
+
+
+def maker(algorithm: type[BaseAlgorithm]) -> Callable[..., Learner[Any]]:
+    """What makes the learner of an algorithm; its signature lists the settings of both."""
+
+    def make(*, env: EnvSpec, **settings: Any) -> SB3:
+        name = settle_single(env.name)
+        found = env.options.get(name.partition(":")[0]) or env.options.get(name.rpartition(":")[2]) or {}
+        defaults = {setting: default for setting, (_, default) in options(algorithm).items()}
+        full = {**defaults, **asdict(Ours()), **settings}
+        return SB3(algorithm, replace(env, name=name, options=found), full, {"env": name})
+
+    told = {field.name: (hint, field.default) for field in fields(Ours) if (hint := _hints()[field.name])}
+    told = {"env": (EnvSpec, inspect.Parameter.empty), **options(algorithm), **told}
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=default)
+        for name, (hint, default) in told.items()
+    ]
+    make.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    make.__annotations__ = {name: hint for name, (hint, _) in told.items()}
+    make.__doc__ = f"{algorithm.__name__} of Stable-Baselines3, one member at a time."
+    return make
+
+
+def _hints() -> dict[str, Any]:
+    return get_type_hints(Ours, include_extras=True)
+
+
+def _metrics(model: BaseAlgorithm, writer: _LastValues) -> dict[str, Any]:
+    """The mean return and length of the last training episodes, and what the algorithm logged last."""
+    known = {**writer.values, **model.logger.name_to_value}
+    losses = {key.removeprefix("train/"): value for key, value in known.items() if key.startswith("train/")}
+    episodes = list(model.ep_info_buffer or [])
+    returned = float(np.mean([episode["r"] for episode in episodes])) if episodes else None
+    length = float(np.mean([episode["l"] for episode in episodes])) if episodes else None
+    numbers = {key: float(value) for key, value in losses.items() if isinstance(value, Real)}
+    return {**numbers, "score": returned, "return": returned, "episode_length": length, "episodes": len(episodes)}

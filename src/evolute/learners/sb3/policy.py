@@ -1,0 +1,55 @@
+"""A member of Stable-Baselines3 after training: it acts, is exported as an ordinary zip, and plays episodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.evaluation import evaluate_policy
+
+from evolute.learners.sb3.model import Built
+
+
+@dataclass
+class SB3Policy:
+    """Acts on one observation at a time. One with memory goes on from its last call until `reset`."""
+
+    built: Built
+    suffix: str = ".zip"
+    _memory: Any = None
+    _first: bool = True
+
+    def __call__(self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None) -> Any:
+        """The likeliest action, or with `greedy=False` one that is drawn, by `rng` if it is given."""
+        obs = observation if self.built.normaliser is None else self.built.normaliser.normalize_obs(np.asarray(observation))
+        if rng is not None:
+            self.built.model.set_random_seed(int(rng.integers(2**31)))
+        action, self._memory = self.built.model.predict(obs, self._memory, np.array([self._first]), deterministic=greedy)
+        self._first = False
+        return action
+
+    def reset(self) -> None:
+        """Forget what was seen before."""
+        self._memory, self._first = None, True
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as Stable-Baselines3 does, and if observations are normalised its VecNormalize beside it."""
+        path = Path(path)
+        self.built.model.save(path)
+        if self.built.normaliser is not None:
+            self.built.normaliser.save(str(path.with_name(f"{path.stem}_vecnormalize.pkl")))
+
+    def use(self, path: str | Path) -> str:
+        """How to use what was saved."""
+        kind = type(self.built.model)
+        return f'with Stable-Baselines3 alone:  {kind.__module__.partition(".")[0]}.{kind.__name__}.load("{path}")'
+
+    def play(self, episodes: int, *, seed: int) -> list[float]:
+        """The returns of fresh episodes, with the likeliest actions."""
+        if self.built.normaliser is not None:
+            self.built.normaliser.training = False
+        self.built.envs.seed(seed)
+        played: Any = evaluate_policy(self.built.model, self.built.envs, episodes, return_episode_rewards=True)
+        return [float(value) for value in played[0]]

@@ -1,0 +1,39 @@
+"""Every preset starts and runs two turns in its own environment, shrunk by settings that anyone can give."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import evolute
+from evolute.config.layers import preset, presets, stack
+from evolute.config.resolve import resolved
+
+PPO = {"envs": 2, "unroll": 16, "minibatches": 1, "epochs": 1, "widths": [8]}
+SB3 = {"envs": 1, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "net_arch": [8]}
+SHRUNK = {
+    "ppo": {"interval": 32, "ppo": PPO},
+    "sb3": {"interval": 16, "sb3": SB3},
+}
+IMAGES = {"procgen": {"network": "cnn", "test_episodes": 1}, "atari": {"unroll": 8}}
+
+
+def shrunk(name):
+    learner = resolved(stack([preset(name)])).learner.name
+    settings = SHRUNK.get(learner, {})
+    images = next((more for start, more in IMAGES.items() if name.startswith(start)), {})
+    return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
+
+
+@pytest.mark.parametrize("name", presets())
+def test_a_preset_runs_two_turns(name, tmp_path):
+    run = evolute.run(
+        preset=name, population=2, stop={"turns": 2, "steps": None}, runs=str(tmp_path), display="none", **shrunk(name)
+    )
+    for slot in range(2):
+        turns = list(run.population[slot].history())
+        assert [turn.report.error for turn in turns] == [None, None]
+        assert all(value is None or math.isfinite(value) for turn in turns for value in turn.report.metrics.values())
+    if name.startswith("procgen"):
+        assert "test_return" in run.member(0).turn.report.metrics

@@ -159,6 +159,20 @@ class Journal:
                     found[number].reports.append(Report.from_json(order, json.loads(report), seconds=seconds))
         return list(found.values())
 
+    def turns(self) -> list[tuple[Json, ...]]:
+        """Every finished turn as a row of plain values, in order of arrival; much quicker than `decisions`.
+
+        Member, turn, hyper-parameters (JSON), the state continued (member, turn), reason (JSON), steps, metrics (JSON),
+        error, score, seconds of the turn, and seconds into the run. What a turn continued has always arrived before it.
+        """
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT r.member, r.turn, json_extract(o.body, '$.hparams'), json_extract(o.body, '$.start[0]'), "
+                "json_extract(o.body, '$.start[1]'), json_extract(o.body, '$.why'), json_extract(r.body, '$.steps'), "
+                "json_extract(r.body, '$.metrics'), json_extract(r.body, '$.error'), r.score, r.seconds, r.elapsed "
+                "FROM reports r JOIN orders o ON o.turn = r.turn AND o.member = r.member ORDER BY r.number"
+            ).fetchall()
+
     def notes(self) -> list[tuple[float, str, Json]]:
         """What happened to the run: time, kind and details, oldest first."""
         rows = self._db.execute("SELECT at, kind, body FROM notes ORDER BY number")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from evolute.config import layers as config_layers
-from evolute.config.error import ConfigError
-from evolute.config.layers import Layer, Setting, file, python, stack
-from evolute.config.resolve import Config, resolved
+from evolute.config.layers import Layer, file, python, stack
+from evolute.config.resolve import resolved
 from evolute.launch import Launch, assembled, launch, proceed, settled
+from evolute.past import remembered
 from evolute.report.display import Display, display_for
 from evolute.result import Run
-from evolute.store.journal import Journal
 
 
 def run(
@@ -94,20 +92,6 @@ def load(folder: str | Path) -> Run:
     """A run with its learner, so that the policies of its members can be used. It is not trained any further."""
     folder = Path(folder)
     return Run.open(folder, assembled(remembered(folder), settled(folder)).learner)
-
-
-def remembered(folder: Path, layers: Sequence[Layer] = ()) -> Config:
-    """The config of an existing run, with further layers on top."""
-    with contextlib.closing(Journal.read(folder)) as journal:
-        kept: Layer = {key: Setting(value, source) for key, (value, source) in journal.meta["config"].items()}
-    layer = stack([kept, *layers])
-    learner = layer["learner"].value
-    if isinstance(learner, str) and learner.startswith("__main__:"):
-        raise ConfigError(
-            f"the learner of {folder} is {learner.partition(':')[2]!r} of a script or notebook, which cannot be found by "
-            "name: run that script again, which continues the run, or put the learner into a module"
-        )
-    return resolved(layer)
 
 
 def _preset(name: str | None) -> list[Layer]:

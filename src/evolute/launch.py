@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,15 @@ Begin = Callable[[Path, Config, Population], None]
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start: in which folder, whether anew, and who watches. `begin` is called when training is about to start."""
+    """How to start: in which folder, whether anew, and who watches. `begin` is called when training is about to start.
+
+    `settled` is what the learner of a new run shall not choose itself.
+    """
 
     folder: Path | None = None
     new: bool = False
     take_over: bool = False
+    settled: Mapping[str, Any] = field(default_factory=dict)
     notify: Notify = silent
     begin: Begin = lambda folder, config, population: None
 
@@ -54,11 +58,19 @@ class Launch:
 def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stands."""
     folder = choose(config, how)
-    parts = assembled(config, settled(folder))  # what they refuse is better known before there is a folder
+    chosen = how.settled if folder is None else settled(folder)
+    parts = assembled(config, chosen)  # what they refuse is better known before there is a folder
     if folder is None:
         meta = {"created": time.time(), "settled": dict(parts.learner.settled), **described(config)}
-        folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta)
+        fill = None if config.values["init.from"] is None else _beginning(config, parts)
+        folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta, fill)
     return _proceed(folder, config, parts, how)
+
+
+def _beginning(config: Config, parts: Parts) -> Callable[[Path, Journal], None]:
+    from evolute.origin import beginning
+
+    return beginning(config, parts.strategy)
 
 
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
@@ -138,6 +150,10 @@ def _advising(folder: Path) -> Iterator[None]:
 def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Journal) -> None:
     checkpoints = Checkpoints(folder / folders.CHECKPOINTS)
     checkpoints.sweep()
+    if config.values["init.from"] is not None:
+        from evolute.origin import restock
+
+        restock(folder)
     notify = _noting(journal, how.notify)
     worker = Worker(
         parts.learner,

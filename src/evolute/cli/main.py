@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -31,6 +31,8 @@ Overrides = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per turn and a final one.")]
 TakeOver = Annotated[bool, typer.Option("--take-over", help="Take a run over from another host whose process is dead.")]
 Slot = Annotated[int | None, typer.Option("--member", help="This member instead of the best.")]
+Target = Annotated[Path | None, typer.Option("--folder", help="The new run's folder; by default the next free one in runs/.")]
+Kind = Literal["png", "svg", "pdf"]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder, or its name in runs/.")]
 
 
@@ -137,6 +139,72 @@ def play(
     from evolute.cli import policy
 
     policy.play(located(folder), member, episodes=episodes, seed=seed, film=film, sample=sample, as_json=as_json)
+
+
+@app.command()
+def plot(
+    folder: RunFolder,
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; by default <run>.png here.")] = None,
+    kind: Annotated[Kind | None, typer.Option("--format", help="png, svg or pdf.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", help="Only the picture of this name; may be given again.")] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="Light on dark.")] = False,
+) -> None:
+    """Draw a run: curves, family tree, hyper-parameters, importance, diversity, time."""
+    from evolute.cli import pictures
+
+    pictures.plot(located(folder), path, kind=kind, only=only or [], dark=dark)
+
+
+@app.command()
+def report(
+    folder: RunFolder,
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; by default <run>.html here.")] = None,
+) -> None:
+    """Write all pictures and tables of a run into one HTML file that needs no network."""
+    from evolute.cli import pictures
+
+    pictures.report(located(folder), path)
+
+
+@app.command()
+def replay(
+    folder: RunFolder,
+    member: Slot = None,
+    exact: Annotated[bool, typer.Option("--exact", help="With the same seeds: the same weights, bit for bit.")] = False,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The luck of the new agent.")] = None,
+    target: Target = None,
+    override: Overrides = None,
+) -> None:
+    """Train one fresh agent along the best one's line of descent, with its hyper-parameter schedule."""
+    from evolute.cli import again
+
+    again.replay(located(folder), member, exact=exact, seed=seed, target=target, overrides=override or [])
+
+
+@app.command()
+def schedule(
+    folder: RunFolder,
+    member: Slot = None,
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="The .yaml or .csv file to write.")] = None,
+    kind: Annotated[Literal["yaml", "csv"] | None, typer.Option("--format", help="yaml or csv.")] = None,
+) -> None:
+    """Export the best one's hyper-parameter schedule, and the simple forms that fit it."""
+    from evolute.cli import again
+
+    again.schedule(located(folder), member, path, kind)
+
+
+@app.command()
+def fork(
+    folder: RunFolder,
+    turn: Annotated[int, typer.Option("--turn", min=0, help="The last turn that is taken over.")],
+    target: Target = None,
+    override: Overrides = None,
+) -> None:
+    """Start a new run from a moment of an old one; -m changes its settings, such as strategy=pb2 or a range."""
+    from evolute.cli import again
+
+    again.fork(located(folder), turn, target=target, overrides=override or [])
 
 
 @app.command()

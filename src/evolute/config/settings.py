@@ -69,6 +69,10 @@ FIELDS: dict[str, Field] = {
     "seed": Field(Annotated[int, Ge(0)], 0, "all chance in the run follows from this number"),
     "score": Field(str, "score", "the metric to maximise; -loss minimises the metric loss"),
     "init.hparams": Field(list[dict[str, Any]], [], "hyper-parameters that the first members start with"),
+    "init.from": Field(str | None, None, "a run whose best state all members begin with; its folder"),
+    "init.turn": Field(
+        Annotated[int, Ge(0)] | None, None, "with init.from: go on with its whole population as it was after this turn, a fork"
+    ),
     "limit": Field(Seconds | None, None, "how long a turn of one member may take before it counts as failed"),
     "durable": Field(
         Literal["auto"] | Annotated[int, Gt(0)],

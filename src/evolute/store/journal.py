@@ -96,6 +96,22 @@ class Journal:
         with self._transaction("meta"):
             self._put(meta)
 
+    def adopt(self, other: Journal, decisions: int, *, state: Json | None = None) -> None:
+        """Take over the first so many decisions of another journal; `state` replaces that of the strategy after the last."""
+        mine = "SELECT member, turn FROM orders WHERE decision < ?"
+        with self._transaction("adopt") as db:
+            for table, rows in (
+                ("decisions VALUES (?, ?)", "SELECT * FROM decisions WHERE number < ? ORDER BY number"),
+                ("orders VALUES (?, ?, ?, ?)", "SELECT * FROM orders WHERE decision < ?"),
+                (
+                    "reports VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    f"SELECT * FROM reports WHERE (member, turn) IN ({mine}) ORDER BY number",
+                ),
+            ):
+                db.executemany(f"INSERT INTO {table}", other._db.execute(rows, (decisions,)))
+            if state is not None:
+                db.execute("UPDATE decisions SET state = ? WHERE number = ?", (_text(state), decisions - 1))
+
     def void(self, refs: Iterable[Ref]) -> None:
         """Forget these reports, so that their orders run again."""
         with self._transaction("void") as db:

@@ -25,6 +25,7 @@ from evolute.core.rng import derive, stream
 from evolute.core.solo import adapt, is_train
 from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
 from evolute.core.worker import Worker
+from evolute.logs.log import Logs, Opening
 from evolute.program import typed
 from evolute.restore import Restorer
 from evolute.result import Run
@@ -154,7 +155,8 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
         from evolute.origin import restock
 
         restock(folder)
-    notify = _noting(journal, how.notify)
+    logs = Logs(how.notify)
+    notify = _noting(journal, how.notify, logs)
     worker = Worker(
         parts.learner,
         checkpoints,
@@ -176,8 +178,9 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
             notify(Told(f"going on with {folder} at turn {turn}"))
         for advice in parts.advice:
             notify(Told(advice, warning=True))
+        logs.start(config.values["log"], Opening(folder, journal.meta), standing.population)
         how.begin(folder, config, standing.population)
-        Loop(
+        loop = Loop(
             parts.plan,
             parts.strategy,
             engine,
@@ -193,7 +196,11 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
             elapsed=journal.elapsed,
             notify=notify,
             interrupts=interrupts,
-        ).run()
+        )
+        try:
+            loop.run()
+        finally:
+            logs.close(loop.population)
         with interrupts.allowed():
             _measure_again(folder, config, parts, journal, notify)
 
@@ -282,8 +289,11 @@ def described(config: Config) -> dict[str, Any]:
     }
 
 
-def _noting(journal: Journal, notify: Notify) -> Notify:
-    """Pass events on, and write down the size of the largest state, from which `show` tells how much disk a run can use."""
+def _noting(journal: Journal, notify: Notify, logs: Logs) -> Notify:
+    """Pass events on to whoever watches and to the logs, and write down the size of the largest state.
+
+    From that `show` tells how much disk a run can use.
+    """
     largest = journal.meta.get("state_bytes", 0)
 
     def noting(event: Event) -> None:
@@ -291,6 +301,7 @@ def _noting(journal: Journal, notify: Notify) -> Notify:
         if isinstance(event, Saved) and event.size > largest:
             largest = event.size
             journal.put(state_bytes=largest)
+        logs.watch(event)
         notify(event)
 
     return noting

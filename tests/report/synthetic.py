@@ -24,6 +24,7 @@ SPACE = Space(
     }
 )
 STEPS = 1024
+EVIL = "</script><img src=x onerror=alert(1)>$\\frac{"
 
 
 def meta(members: int, *, ended: str | None = "finished its turns", seed: int = 0, strategy: str = "pbt") -> dict:
@@ -99,3 +100,19 @@ def _proposal(turn: int, rng: np.random.Generator) -> dict:
         "region": {"side": 0.4, "radius": 1.0, "restarts": 0, "anew": False},
         "weights": {"activation": {"relu": 0.6, "tanh": 0.4}},
     }
+
+
+def hostile(parent: Path) -> Path:
+    """A run whose every name and value is trouble."""
+    folder = parent / "<img src=x onerror=alert(2)>"
+    (folder / CHECKPOINTS).mkdir(parents=True)
+    described = meta(2)
+    described["space"] = {EVIL: {"kind": "choice", "values": [EVIL, "$x$"]}}
+    journal = Journal.create(folder, {**described, "learner": EVIL, "strategy": EVIL})
+    for turn in range(3):
+        orders = [Order(slot, turn, {EVIL: EVIL}, steps=1, why={"weights": {EVIL: {EVIL: 0.5}}}) for slot in range(2)]
+        journal.decide(turn, orders, {})
+        journal.record([Report(orders[0], {"score": 1.0 + turn}, 1), Report(orders[1], error=EVIL)], turn + 1.0)
+    journal.note("restore", text=EVIL)
+    journal.close()
+    return folder

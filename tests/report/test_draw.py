@@ -11,29 +11,12 @@ from tests.report import synthetic
 
 from evolute.cli import pictures
 from evolute.config.error import ConfigError
-from evolute.core.order import Order, Report
-from evolute.folders import CHECKPOINTS
 from evolute.store.error import StoreError
-from evolute.store.journal import Journal
-
-EVIL = "</script><img src=x onerror=alert(1)>$\\frac{"
 
 
 @pytest.fixture
 def hostile(tmp_path):
-    """A run whose every name and value is trouble."""
-    folder = tmp_path / "<img src=x onerror=alert(2)>"
-    (folder / CHECKPOINTS).mkdir(parents=True)
-    meta = synthetic.meta(2)
-    meta["space"] = {EVIL: {"kind": "choice", "values": [EVIL, "$x$"]}}
-    journal = Journal.create(folder, {**meta, "learner": EVIL, "strategy": EVIL})
-    for turn in range(3):
-        orders = [Order(slot, turn, {EVIL: EVIL}, steps=1, why={"weights": {EVIL: {EVIL: 0.5}}}) for slot in range(2)]
-        journal.decide(turn, orders, {})
-        journal.record([Report(orders[0], {"score": 1.0 + turn}, 1), Report(orders[1], error=EVIL)], turn + 1.0)
-    journal.note("restore", text=EVIL)
-    journal.close()
-    return folder
+    return synthetic.hostile(tmp_path)
 
 
 def test_a_png_and_an_svg_are_drawn(tmp_path, monkeypatch, capsys):
@@ -69,7 +52,7 @@ def test_hostile_names_and_values_are_escaped(hostile, tmp_path):
     text = (tmp_path / "evil.html").read_text()
     assert "<img" not in text
     assert text.count("</script>") == text.count("<script")
-    assert json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])["learner"] == EVIL
+    assert json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])["learner"] == synthetic.EVIL
     pictures.plot(hostile, tmp_path / "evil.svg", kind=None, only=[], dark=False)
     assert "<img" not in (tmp_path / "evil.svg").read_text()
 

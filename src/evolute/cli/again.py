@@ -10,14 +10,13 @@ from evolute.cli.pictures import write
 from evolute.cli.train import trained
 from evolute.config.error import ConfigError
 from evolute.config.layers import Setting, override
-from evolute.core.space import Space
 from evolute.launch import Launch, launch, settled
 from evolute.past import remembered
 from evolute.replaying import Replayed
 from evolute.replaying import replay as replayed
 from evolute.report import words
 from evolute.report.display import Display
-from evolute.report.schedule import to_csv, to_yaml
+from evolute.report.schedule import schedule_text
 from evolute.report.words import who
 from evolute.result import Agent, Run
 
@@ -57,12 +56,6 @@ def schedule(folder: Path, member: int | None, path: Path | None, kind: str | No
         return
     write(path, text)
     print(f"wrote {path}: {len(agent.lineage):,} turns of {who(agent)}")
-
-
-def schedule_text(agent: Agent, run: Run, kind: str) -> str:
-    """The schedule of an agent as a YAML config or as CSV."""
-    space = Space.from_json(run.meta["space"])
-    return to_csv(agent.lineage, space) if kind == "csv" else to_yaml(agent.lineage, space, f"schedule of {who(agent)}")
 
 
 def fork(folder: Path, turn: int, *, target: Path | None, overrides: Sequence[str]) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-import time
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -79,8 +77,9 @@ def list_runs(
 ) -> None:
     """List runs: state, best score, age, size."""
     from evolute import folders
+    from evolute.report.listing import row
 
-    rows = [_row(folder) for folder in folders.runs(parent)]
+    rows = [row(folder) for folder in folders.runs(parent)]
     if as_json:
         print(json.dumps(rows))
         return
@@ -208,6 +207,35 @@ def fork(
 
 
 @app.command()
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="RUN…", help="Runs of one task; those equal but for the seed are an arm.")
+    ],
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="The picture; `-o ''` draws none.")] = Path("comparison.png"),
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Compare runs of one task: interquartile mean, bootstrap intervals, probability of improvement."""
+    from evolute.cli.compare import compare
+
+    compare([located(folder) for folder in folders], path if path and path.name else None, as_json=as_json)
+
+
+@app.command()
+def dashboard(
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUNS…", help="Runs, or folders of runs.")] = None,
+    host: Annotated[
+        str, typer.Option("--host", help="The address to listen on; others than loopback need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8188,
+    token: Annotated[str | None, typer.Option("--token", envvar="EVOLUTE_TOKEN", help="Ask visitors for this token.")] = None,
+) -> None:
+    """Show runs on a local web page, live while they go on."""
+    from evolute.dashboard.serve import serve
+
+    serve([located(folder) for folder in runs or [Path("runs")]], host=host, port=port, token=token)
+
+
+@app.command()
 def presets() -> None:
     """List the presets that come with Evolute."""
     from evolute.config.layers import PRESETS
@@ -266,20 +294,3 @@ def _expected(error: Exception) -> bool:
     from evolute.store.error import StoreError
 
     return isinstance(error, (ConfigError, StoreError, AllFailedError, EngineError, RemakeError))
-
-
-def _row(folder: Path) -> dict[str, Any]:
-    from evolute import folders
-    from evolute.store.error import StoreError
-    from evolute.store.journal import Journal
-
-    row: dict[str, Any] = {"run": str(folder), "size": folders.size(folder)}
-    try:
-        with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
-            turns, score = journal.glance()
-            meta = journal.meta
-        age = time.time() - meta["created"]
-        return {**row, "status": folders.status(folder, meta), "score": score, "turns": turns, "age": age}
-    except (StoreError, KeyError) as error:
-        age = time.time() - folder.stat().st_mtime
-        return {**row, "status": "unreadable", "score": None, "turns": 0, "age": age, "error": str(error)}

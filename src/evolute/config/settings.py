@@ -36,6 +36,16 @@ def name(value: Any) -> Any:
     return value
 
 
+def logs(value: Any) -> Any:
+    """Names of logs: a list, or `tensorboard,csv`."""
+    names = [str(name).strip() for name in (value.split(",") if isinstance(value, str) else value)]
+    for name in names:
+        if name not in LOGS:
+            raise ValueError(f"{name!r} is none of: {', '.join(LOGS)}")
+    return list(dict.fromkeys(names))
+
+
+LOGS = ("tensorboard", "csv", "wandb", "mlflow")
 Count = Annotated[int, BeforeValidator(count), Gt(0)]
 Seconds = Annotated[float, BeforeValidator(duration), Gt(0)]
 
@@ -83,6 +93,11 @@ FIELDS: dict[str, Field] = {
         Annotated[Keep, BeforeValidator(keep)],
         "last 2, best",
         "checkpoints that stay: last N, best N, lineage-of-best, every N",
+    ),
+    "log": Field(
+        Annotated[list[str], BeforeValidator(logs)],
+        [],
+        "logs for other tools, in the run's folder: tensorboard, csv, wandb, mlflow; several with commas",
     ),
     "runs": Field(str, "runs", "the folder in which new run folders are made"),
     "name": Field(

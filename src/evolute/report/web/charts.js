@@ -255,7 +255,7 @@ const Charts = (() => {
         const bars = series.kind === "bars";
         for (let k = 0; k < series.x.length; k++) {
           if (series.y[k] === null) continue;
-          const dx = this.px(series.x[k]) - x, dy = bars ? 0 : this.py(series.y[k]) - y;
+          const dx = (this.px(series.x[k]) - x) * (bars ? 0.2 : 1), dy = bars ? 0 : this.py(series.y[k]) - y;
           const distance = dx * dx + dy * dy - this.styles[at].order;
           if (distance < least) { least = distance; found = { at, k }; }
         }

@@ -15,10 +15,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.report.synthetic import synthetic
+
 from evolute.cli import pictures
 from evolute.dashboard.shelf import Shelf
 from evolute.folders import is_run
-from tests.report.synthetic import synthetic
 
 REPORT_SECONDS, REPORT_BYTES, ANSWER_SECONDS = 15.0, 15e6, 1.0
 

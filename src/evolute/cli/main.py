@@ -98,11 +98,13 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Tell the whole story of a run: population, best schedule, line of descent."""
+    from evolute.report.hints import hints
     from evolute.report.story import first_failure, story
     from evolute.result import Run
+    from evolute.table import Table
 
     opened = Run.open(located(folder))
-    told = story(opened, member)
+    told = {**story(opened, member), "hints": hints(Table.read(opened.folder))}
     if as_json:
         print(json.dumps(told))
         return

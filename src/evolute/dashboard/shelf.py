@@ -38,6 +38,7 @@ class Shelf:
 
     places: Sequence[Path]
     _books: dict[str, Book] = field(default_factory=dict)
+    _rows: dict[Path, tuple[Stamp, Json]] = field(default_factory=dict)
     _reading: dict[str, Future[Json]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "evolute-dashboard"))
@@ -54,7 +55,16 @@ class Shelf:
         return found
 
     def listing(self) -> list[Json]:
-        return [{**row(folder), "id": name, "run": name} for name, folder in self.runs().items()]
+        """One line about each run; of a run that has not changed, what was said before but for its age."""
+        return [{**self._row(folder), "id": name, "run": name} for name, folder in self.runs().items()]
+
+    def _row(self, folder: Path) -> Json:
+        now, known = stamp(folder), self._rows.get(folder)
+        if known is not None and known[0] == now:
+            return {**known[1], "age": time.time() - known[1]["created"]}
+        made = row(folder)
+        self._rows[folder] = (now, {**made, "created": time.time() - made["age"]})
+        return made
 
     def stamps(self) -> dict[str, Stamp]:
         """What changes when a run does."""

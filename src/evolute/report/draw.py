@@ -66,8 +66,9 @@ def draw(axes: Axes, chart: Chart, *, dark: bool = False) -> None:
     axes.set_ylabel(chart.y.label)
     axes.grid(visible=True, linewidth=0.6)
     axes.set_axisbelow(True)
-    colours = iter(CYCLE * (len(chart.series) // len(CYCLE) + 1))
     roles = DARK if dark else LIGHT
+    cycle = [roles["member"], *CYCLE[1:]]
+    colours = iter(cycle * (len(chart.series) // len(cycle) + 1))
     crowd = sum(series.role in ("member", "living") for series in chart.series)
     used = []
     for series in chart.series:

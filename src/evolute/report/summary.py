@@ -26,7 +26,8 @@ def full(told: dict[str, Json], traceback: str | None) -> RenderableType:
     asked = _agent("member", told["member"], short=False) if "member" in told else _agent("best", told["best"], short=False)
     failure = [Text(""), Text("first failure:", style="red"), Text(traceback.strip())] if traceback else []
     notes = [Text(f"note: {note.get('text') or note['kind']}", style="yellow") for note in told["notes"]]
-    return Group(_headline(told), population(told), *asked, *_incidents(told), *notes, *failure, _whereabouts(told))
+    advice = [Text(f"hint: {hint}", style="yellow") for hint in told.get("hints", ())]
+    return Group(_headline(told), population(told), *asked, *_incidents(told), *advice, *notes, *failure, _whereabouts(told))
 
 
 def population(told: dict[str, Json]) -> Table:

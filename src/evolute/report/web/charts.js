@@ -2,7 +2,7 @@
 "use strict";
 const Charts = (() => {
   // Okabe and Ito's colours, which people with colour-blindness can tell apart.
-  const CYCLE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7a00", "#7f7f7f"];
+  const CYCLE = ["--member", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7a00", "#7f7f7f"];
   const ROLES = {
     winner: { css: "--winner", width: 2.6, order: 4 },
     member: { css: "--member", width: 1, order: 1 },
@@ -119,7 +119,8 @@ const Charts = (() => {
         const role = ROLES[series.role];
         if (role) return { ...role, dash: [] };
         const at = plain++;
-        return { colour: CYCLE[at % CYCLE.length], dash: DASHES[Math.floor(at / CYCLE.length) % DASHES.length], width: 1.8, order: 2 };
+        const colour = CYCLE[at % CYCLE.length];
+        return { ...(colour.startsWith("--") ? { css: colour } : { colour }), solid: true, dash: DASHES[Math.floor(at / CYCLE.length) % DASHES.length], width: 1.8, order: 2 };
       });
       this.order = spec.series.map((_, at) => at).sort((a, b) => this.styles[a].order - this.styles[b].order);
       this.describe();
@@ -211,7 +212,7 @@ const Charts = (() => {
       const emphasised = this.near !== null && this.near.at === at;
       const log = this.spec.y.log;
       context.strokeStyle = context.fillStyle = this.colour(at);
-      context.globalAlpha = emphasised || style.order > 2 || style.colour ? 1 : style.order === 0 ? 0.7 : faint;
+      context.globalAlpha = emphasised || style.order > 2 || style.solid ? 1 : style.order === 0 ? 0.7 : faint;
       context.lineWidth = style.width + (emphasised ? 1.4 : 0);
       context.setLineDash(style.dash);
       context.lineJoin = "round";

@@ -3,13 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test browser check format bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/evolute run cartpole --new
 
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-dev browser
 	$(BIN)/pytest
+
+# The tests of pages need a Chromium; where it cannot be installed they are skipped and say so.
+browser:
+	@command -v chromium chromium-browser >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+	  || echo "no Chromium: the tests of pages will be skipped"
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

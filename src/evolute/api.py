@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from evolute.config import layers as config_layers
-from evolute.config.error import ConfigError
-from evolute.config.layers import Layer, Setting, file, python, stack
+from evolute.config.layers import Layer, file, python, stack
 from evolute.config.resolve import Config, resolved
 from evolute.core.protocols import Followed
 from evolute.launch import Launch, assembled, launch, proceed, settled
+from evolute.past import remembered
 from evolute.report.display import Display, display_for
 from evolute.result import Run
-from evolute.store.journal import Journal
 
 
 def run(
@@ -40,6 +38,7 @@ def run(
     limit: float | str | None = None,
     durable: int | Literal["auto"] | None = None,
     keep: str | None = None,
+    log: str | Sequence[str] | None = None,
     runs: str | Path | None = None,
     name: str | None = None,
     folder: str | Path | None = None,
@@ -71,6 +70,7 @@ def run(
         "limit": limit,
         "durable": durable,
         "keep": keep,
+        "log": log,
         "runs": None if runs is None else str(runs),
         "name": name,
         **sections,
@@ -108,20 +108,6 @@ def load(folder: str | Path) -> Run:
     """A run with its learner, so that the policies of its members can be used. It is not trained any further."""
     folder = Path(folder)
     return Run.open(folder, assembled(remembered(folder), settled(folder)).learner)
-
-
-def remembered(folder: Path, layers: Sequence[Layer] = ()) -> Config:
-    """The config of an existing run, with further layers on top."""
-    with contextlib.closing(Journal.read(folder)) as journal:
-        kept: Layer = {key: Setting(value, source) for key, (value, source) in journal.meta["config"].items()}
-    layer = stack([kept, *layers])
-    learner = layer["learner"].value
-    if isinstance(learner, str) and learner.startswith("__main__:"):
-        raise ConfigError(
-            f"the learner of {folder} is {learner.partition(':')[2]!r} of a script or notebook, which cannot be found by "
-            "name: run that script again, which continues the run, or put the learner into a module"
-        )
-    return resolved(layer)
 
 
 def _preset(name: str | None) -> list[Layer]:

@@ -7,7 +7,7 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evolute.core.order import Json
@@ -45,8 +45,13 @@ def unfinished(parent: Path, identity: Json) -> Path | None:
     return None
 
 
-def found(folder: Path | None, parent: Path, name: str, meta: dict[str, Json]) -> Path:
-    """A new run: in `folder`, or in the first free `name-N` below `parent`. It appears whole or not at all."""
+def found(
+    folder: Path | None, parent: Path, name: str, meta: dict[str, Json], fill: Callable[[Path, Journal], None] | None = None
+) -> Path:
+    """A new run: in `folder`, or in the first free `name-N` below `parent`, with what `fill` puts into it at the start.
+
+    It appears whole or not at all.
+    """
     parent = parent if folder is None else folder.parent
     draft = parent / f".new-{os.getpid()}-{time.monotonic_ns()}"
     try:
@@ -54,7 +59,9 @@ def found(folder: Path | None, parent: Path, name: str, meta: dict[str, Json]) -
         _sweep(parent)
         (draft / CHECKPOINTS).mkdir(parents=True)
         point("folder.begin")
-        Journal.create(draft, meta).close()
+        with contextlib.closing(Journal.create(draft, meta)) as journal:
+            if fill is not None:
+                fill(draft, journal)
         point("folder.filled")
         for target in _free(parent, name) if folder is None else [folder]:
             if _renamed(draft, target):

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from evolute.core.rng import derive, stream
 from evolute.core.solo import adapt, is_train
 from evolute.core.watch import Event, Notify, Progressed, Saved, Told, silent
 from evolute.core.worker import Worker
+from evolute.logs.log import Logs, Opening
 from evolute.program import typed
 from evolute.restore import Restorer
 from evolute.result import Run
@@ -46,11 +47,15 @@ Summon = Callable[[Json], None]
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start: in which folder, whether anew, and who watches. `begin` is called when training is about to start."""
+    """How to start: in which folder, whether anew, and who watches. `begin` is called when training is about to start.
+
+    `settled` is what the learner of a new run shall not choose itself.
+    """
 
     folder: Path | None = None
     new: bool = False
     take_over: bool = False
+    settled: Mapping[str, Any] = field(default_factory=dict)
     notify: Notify = silent
     summon: Summon = lambda opening: None
     begin: Begin = lambda folder, config, population: None
@@ -60,11 +65,19 @@ def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stands."""
     with _joined(config) as summon:
         folder = choose(config, how)
-        parts = assembled(config, settled(folder))  # what they refuse is better known before there is a folder
+        chosen = how.settled if folder is None else settled(folder)
+        parts = assembled(config, chosen)  # what they refuse is better known before there is a folder
         if folder is None:
             meta = {"created": time.time(), "settled": dict(parts.learner.settled), **described(config)}
-            folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta)
+            fill = None if config.values["init.from"] is None else _beginning(config, parts)
+            folder = folders.found(how.folder, Path(config.values["runs"]), config.name, meta, fill)
         return _proceed(folder, config, parts, replace(how, summon=summon))
+
+
+def _beginning(config: Config, parts: Parts) -> Callable[[Path, Journal], None]:
+    from evolute.origin import beginning
+
+    return beginning(config, parts.strategy)
 
 
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
@@ -167,7 +180,12 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
     """Train to the end; False if a state was lost on the way and cannot be made again, so that the run has to be restored."""
     checkpoints = Checkpoints((folder / folders.CHECKPOINTS).resolve())
     checkpoints.sweep()
-    notify = _noting(journal, how.notify)
+    if config.values["init.from"] is not None:
+        from evolute.origin import restock
+
+        restock(folder)
+    logs = Logs(how.notify)
+    notify = _noting(journal, how.notify, logs)
     how.summon({"settled": dict(parts.learner.settled), "folder": str(folder.resolve())})
     engine = config.engine.maker(
         _worker(config, parts, checkpoints, journal, notify), config.values["limit"], **config.engine.settings
@@ -185,6 +203,7 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
             notify(Told(f"going on with {folder} at turn {turn}"))
         for advice in parts.advice:
             notify(Told(advice, warning=True))
+        logs.start(config.values["log"], Opening(folder, journal.meta), standing.population)
         how.begin(folder, config, standing.population)
         loop = Loop(
             parts.plan,
@@ -207,6 +226,8 @@ def _train(folder: Path, config: Config, parts: Parts, how: Launch, journal: Jou
             loop.run()
         except UnrepeatableError:
             return False
+        finally:
+            logs.close(loop.population)
         with interrupts.allowed():
             _measure_again(folder, config, parts, journal, notify)
     return True
@@ -313,8 +334,11 @@ def described(config: Config) -> dict[str, Any]:
     }
 
 
-def _noting(journal: Journal, notify: Notify) -> Notify:
-    """Pass events on, and write down the size of the largest state, from which `show` tells how much disk a run can use."""
+def _noting(journal: Journal, notify: Notify, logs: Logs) -> Notify:
+    """Pass events on to whoever watches and to the logs, and write down the size of the largest state.
+
+    From that `show` tells how much disk a run can use.
+    """
     largest = journal.meta.get("state_bytes", 0)
 
     def noting(event: Event) -> None:
@@ -322,6 +346,7 @@ def _noting(journal: Journal, notify: Notify) -> Notify:
         if isinstance(event, Saved) and event.size > largest:
             largest = event.size
             journal.put(state_bytes=largest)
+        logs.watch(event)
         notify(event)
 
     return noting

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evolute import folders
 from evolute.core.order import Hparams, Json
@@ -18,6 +18,9 @@ from evolute.core.solo import Solo
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,13 @@ class Run:
         if turn is None:
             raise StoreError(f"member {slot} of {self.folder} has not finished a turn yet")
         return Agent(self.folder, turn, self.learner)
+
+    def frame(self) -> pandas.DataFrame:
+        """Every finished turn as a row of a pandas DataFrame, read from the journal as it is now."""
+        from evolute.frame import frame
+        from evolute.table import Table
+
+        return frame(Table.read(self.folder))
 
     @property
     def status(self) -> str:

@@ -199,3 +199,25 @@ def test_a_learner_that_cannot_be_sent_to_a_child_process_gives_a_sentence(tmp_p
     done = evolute(tmp_path, "run", "-m", "learner=own:Trainer", "Trainer.h=[0,1]", "stop.turns=2", "limit=5", code=2)
     assert "cannot be sent there" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_show_gives_hints_where_they_help(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "def train(state, hparams, steps, seed):\n"
+        "    total = (state or 0.0) + hparams['x']\n"
+        "    return total, {'score': total}\n"
+    )
+    evolute(tmp_path, "run", "-m", "learner=own:train", "train.x=[1,4]", "population=8", "stop.turns=20")
+    assert "hint: x: the winners sit at its upper bound 4" in evolute(tmp_path, "show", "train-1").stdout
+
+
+def test_pictures_schedules_replays_forks_and_comparisons_as_a_person_types_them(tmp_path):
+    evolute(tmp_path, "run", "toy", "-m", "stop.turns=8")
+    assert "wrote toy-1.png" in evolute(tmp_path, "plot", "toy-1", "--only", "family").stdout
+    assert "wrote toy-1.html" in evolute(tmp_path, "report", "toy-1").stdout
+    assert "strategy: schedule" in evolute(tmp_path, "schedule", "toy-1").stdout
+    assert "bit-identical: all 8 states" in evolute(tmp_path, "replay", "toy-1", "--exact").stdout
+    assert "finished its 12 turns" in evolute(tmp_path, "fork", "toy-1", "--turn", "3", "-m", "stop.turns=12").stdout
+    assert "wrote comparison.png" in evolute(tmp_path, "compare", "toy-1", "toy-1-fork-1").stdout
+    assert "is not a run" in evolute(tmp_path, "report", "absent", code=2).stderr
+    assert "there is no folder nowhere" in evolute(tmp_path, "dashboard", "nowhere", code=2).stderr

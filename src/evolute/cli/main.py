@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 
@@ -31,6 +29,8 @@ Overrides = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per turn and a final one.")]
 TakeOver = Annotated[bool, typer.Option("--take-over", help="Take a run over from another host whose process is dead.")]
 Slot = Annotated[int | None, typer.Option("--member", help="This member instead of the best.")]
+Target = Annotated[Path | None, typer.Option("--folder", help="The new run's folder; by default the next free one in runs/.")]
+Kind = Literal["png", "svg", "pdf"]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder, or its name in runs/.")]
 
 
@@ -77,8 +77,9 @@ def list_runs(
 ) -> None:
     """List runs: state, best score, age, size."""
     from evolute import folders
+    from evolute.report.listing import row
 
-    rows = [_row(folder) for folder in folders.runs(parent)]
+    rows = [row(folder) for folder in folders.runs(parent)]
     if as_json:
         print(json.dumps(rows))
         return
@@ -97,11 +98,13 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Tell the whole story of a run: population, best schedule, line of descent."""
+    from evolute.report.hints import hints
     from evolute.report.story import first_failure, story
     from evolute.result import Run
+    from evolute.table import Table
 
     opened = Run.open(located(folder))
-    told = story(opened, member)
+    told = {**story(opened, member), "hints": hints(Table.read(opened.folder))}
     if as_json:
         print(json.dumps(told))
         return
@@ -150,6 +153,101 @@ def envs(
     from evolute.cli.envs import listed
 
     listed(source, as_json=as_json)
+
+
+@app.command()
+def plot(
+    folder: RunFolder,
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; by default <run>.png here.")] = None,
+    kind: Annotated[Kind | None, typer.Option("--format", help="png, svg or pdf.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", help="Only the picture of this name; may be given again.")] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="Light on dark.")] = False,
+) -> None:
+    """Draw a run: curves, family tree, hyper-parameters, importance, diversity, time."""
+    from evolute.cli import pictures
+
+    pictures.plot(located(folder), path, kind=kind, only=only or [], dark=dark)
+
+
+@app.command()
+def report(
+    folder: RunFolder,
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; by default <run>.html here.")] = None,
+) -> None:
+    """Write all pictures and tables of a run into one HTML file that needs no network."""
+    from evolute.cli import pictures
+
+    pictures.report(located(folder), path)
+
+
+@app.command()
+def replay(
+    folder: RunFolder,
+    member: Slot = None,
+    exact: Annotated[bool, typer.Option("--exact", help="With the same seeds: the same weights, bit for bit.")] = False,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The luck of the new agent.")] = None,
+    target: Target = None,
+    override: Overrides = None,
+) -> None:
+    """Train one fresh agent along the best one's line of descent, with its hyper-parameter schedule."""
+    from evolute.cli import again
+
+    again.replay(located(folder), member, exact=exact, seed=seed, target=target, overrides=override or [])
+
+
+@app.command()
+def schedule(
+    folder: RunFolder,
+    member: Slot = None,
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="The .yaml or .csv file to write.")] = None,
+    kind: Annotated[Literal["yaml", "csv"] | None, typer.Option("--format", help="yaml or csv.")] = None,
+) -> None:
+    """Export the best one's hyper-parameter schedule, and the simple forms that fit it."""
+    from evolute.cli import again
+
+    again.schedule(located(folder), member, path, kind)
+
+
+@app.command()
+def fork(
+    folder: RunFolder,
+    turn: Annotated[int, typer.Option("--turn", min=0, help="The last turn that is taken over.")],
+    target: Target = None,
+    override: Overrides = None,
+) -> None:
+    """Start a new run from a moment of an old one; -m changes its settings, such as strategy=pb2 or a range."""
+    from evolute.cli import again
+
+    again.fork(located(folder), turn, target=target, overrides=override or [])
+
+
+@app.command()
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="RUN…", help="Runs of one task; those equal but for the seed are an arm.")
+    ],
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="The picture; `-o ''` draws none.")] = Path("comparison.png"),
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Compare runs of one task: interquartile mean, bootstrap intervals, probability of improvement."""
+    from evolute.cli.compare import compare
+
+    compare([located(folder) for folder in folders], path if path and path.name else None, as_json=as_json)
+
+
+@app.command()
+def dashboard(
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUNS…", help="Runs, or folders of runs.")] = None,
+    host: Annotated[
+        str, typer.Option("--host", help="The address to listen on; others than loopback need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8188,
+    token: Annotated[str | None, typer.Option("--token", envvar="EVOLUTE_TOKEN", help="Ask visitors for this token.")] = None,
+) -> None:
+    """Show runs on a local web page, live while they go on."""
+    from evolute.dashboard.serve import serve
+
+    serve([located(folder) for folder in runs or [Path("runs")]], host=host, port=port, token=token)
 
 
 @app.command()
@@ -211,20 +309,3 @@ def _expected(error: Exception) -> bool:
     from evolute.store.error import StoreError
 
     return isinstance(error, (ConfigError, StoreError, AllFailedError, EngineError, RemakeError))
-
-
-def _row(folder: Path) -> dict[str, Any]:
-    from evolute import folders
-    from evolute.store.error import StoreError
-    from evolute.store.journal import Journal
-
-    row: dict[str, Any] = {"run": str(folder), "size": folders.size(folder)}
-    try:
-        with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
-            turns, score = journal.glance()
-            meta = journal.meta
-        age = time.time() - meta["created"]
-        return {**row, "status": folders.status(folder, meta), "score": score, "turns": turns, "age": age}
-    except (StoreError, KeyError) as error:
-        age = time.time() - folder.stat().st_mtime
-        return {**row, "status": "unreadable", "score": None, "turns": 0, "age": age, "error": str(error)}

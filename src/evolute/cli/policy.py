@@ -11,11 +11,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from rich.console import Console
 
-from evolute.api import remembered
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
 from evolute.launch import assembled, settled
+from evolute.past import remembered
 from evolute.report import words
+from evolute.report.words import who
 from evolute.result import Agent, Run
 from evolute.store.error import StoreError
 
@@ -49,7 +50,7 @@ def export(folder: Path, path: Path | None, member: int | None) -> None:
         policy.save(path)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
-    print(f"wrote {path} ({words.size(path.stat().st_size)}): {_who(agent)}")
+    print(f"wrote {path} ({words.size(path.stat().st_size)}): {who(agent)}")
     print(f"use it, {policy.use(path)}")
 
 
@@ -77,7 +78,7 @@ def play(
     if as_json:
         print(json.dumps(found))
         return
-    print(f"{_who(agent)}: {len(scores)} fresh episodes")
+    print(f"{who(agent)}: {len(scores)} fresh episodes")
     print(
         f"return {found['mean']:.4g} ± {found['deviation']:.3g} (lowest {found['lowest']:.4g}, highest {found['highest']:.4g})"
     )
@@ -114,7 +115,3 @@ def _policy(agent: Agent) -> Exportable:
     if not isinstance(policy, Exportable):
         raise ConfigError("the policies of this learner cannot be exported")
     return policy
-
-
-def _who(agent: Agent) -> str:
-    return f"member {agent.member} of {agent.folder} after turn {agent.turn.ref.turn} (score {words.number(agent.score)})"

@@ -6,18 +6,18 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from evolute.api import remembered
 from evolute.cli.dry import dry
 from evolute.config.layers import Setting, file, override, preset, stack
 from evolute.config.resolve import Config, resolved
 from evolute.core.interrupt import Interrupted
 from evolute.core.protocols import Followed
 from evolute.launch import Launch, choose, launch, proceed
-from evolute.report.display import display_for
+from evolute.past import remembered
+from evolute.report.display import Display, display_for
 from evolute.report.story import story
 from evolute.report.summary import printed, summary
 from evolute.result import Run
@@ -53,11 +53,19 @@ def carry_on(folder: Path, overrides: Sequence[str], *, as_json: bool, take_over
 
 
 def _train(config: Config, how: Launch, *, folder: Path | None, as_json: bool) -> None:
+    def train(shown: Display) -> Run:
+        watched = shown.watching(how)
+        return launch(config, watched) if folder is None else proceed(folder, config, watched)
+
+    trained(train, as_json=as_json)
+
+
+def trained(train: Callable[[Display], Run], *, as_json: bool) -> None:
+    """Train with a display that suits the place, and tell what came of it; Ctrl-C says how to go on."""
     with _output(as_json) as out:
         try:
             with display_for(out, json=as_json) as shown:
-                how = shown.watching(how)
-                run = launch(config, how) if folder is None else proceed(folder, config, how)
+                run = train(shown)
         except Followed:
             return
         except Interrupted as stopped:

@@ -22,7 +22,7 @@ from evolute.core.space import Space
 from evolute.core.stop import Stop
 from evolute.envs.spec import EnvSpec
 
-OUTSIDE = {"engine", "workers", "runs", "name", "limit", "durable", "keep", *PLUGINS}
+OUTSIDE = {"engine", "workers", "runs", "name", "limit", "durable", "keep", "log", *PLUGINS}
 """Settings that do not make a run another one: where and how it is carried out. Plug-ins are named apart."""
 ENV_FREE = "your own code makes its environment itself"
 LIMITS = ("stop.turns", "stop.steps", "stop.time", "stop.score")

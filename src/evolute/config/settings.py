@@ -36,6 +36,16 @@ def name(value: Any) -> Any:
     return value
 
 
+def logs(value: Any) -> Any:
+    """Names of logs: a list, or `tensorboard,csv`."""
+    names = [str(name).strip() for name in (value.split(",") if isinstance(value, str) else value)]
+    for name in names:
+        if name not in LOGS:
+            raise ValueError(f"{name!r} is none of: {', '.join(LOGS)}")
+    return list(dict.fromkeys(names))
+
+
+LOGS = ("tensorboard", "csv", "wandb", "mlflow")
 Count = Annotated[int, BeforeValidator(count), Gt(0)]
 Seconds = Annotated[float, BeforeValidator(duration), Gt(0)]
 
@@ -70,6 +80,10 @@ FIELDS: dict[str, Field] = {
     "seed": Field(Annotated[int, Ge(0)], 0, "all chance in the run follows from this number"),
     "score": Field(str, "score", "the metric to maximise; -loss minimises the metric loss"),
     "init.hparams": Field(list[dict[str, Any]], [], "hyper-parameters that the first members start with"),
+    "init.from": Field(str | None, None, "a run whose best state all members begin with; its folder"),
+    "init.turn": Field(
+        Annotated[int, Ge(0)] | None, None, "with init.from: go on with its whole population as it was after this turn, a fork"
+    ),
     "limit": Field(Seconds | None, None, "how long a turn of one member may take before it counts as failed"),
     "durable": Field(
         Literal["auto"] | Annotated[int, Gt(0)],
@@ -80,6 +94,11 @@ FIELDS: dict[str, Field] = {
         Annotated[Keep, BeforeValidator(keep)],
         "last 2, best",
         "checkpoints that stay: last N, best N, lineage-of-best, every N",
+    ),
+    "log": Field(
+        Annotated[list[str], BeforeValidator(logs)],
+        [],
+        "logs for other tools, in the run's folder: tensorboard, csv, wandb, mlflow; several with commas",
     ),
     "runs": Field(str, "runs", "the folder in which new run folders are made"),
     "name": Field(

@@ -132,7 +132,8 @@ class Loop:
         own = order.own
         if self.keeps_own and own is None and member.latest is not None and member.latest.ref != order.start:
             own = member.latest.ref
-        return replace(order, steps=steps, seed=derive(self.seed, "turn", order.member, order.turn), own=own)
+        seed = order.seed or derive(self.seed, "turn", order.member, order.turn)
+        return replace(order, steps=steps, seed=seed, own=own)
 
     def _check(self, orders: Sequence[Order], ready: Sequence[int]) -> None:
         """A strategy may be anyone's: the laws are checked here, before anything is written."""

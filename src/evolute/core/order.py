@@ -32,8 +32,8 @@ class Order:
     """What a member shall do next.
 
     `start` names the state to continue from, None means fresh weights. `own` is the member's own last state, for what
-    it keeps when it inherits. `steps` of 0 asks for the run's interval, and the loop sets `seed`: a strategy fills in
-    neither. `why` is the strategy's reason, kept in the journal.
+    it keeps when it inherits. `steps` of 0 asks for the run's interval and `seed` of 0 for one of the run's own: a strategy
+    fills in neither, unless it replays. `why` is the strategy's reason, kept in the journal.
     """
 
     member: int

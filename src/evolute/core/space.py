@@ -27,6 +27,11 @@ class Space(Mapping[str, Param]):
     def __len__(self) -> int:
         return len(self.params)
 
+    @classmethod
+    def from_json(cls, described: Mapping[str, Mapping[str, Any]]) -> Space:
+        """The space that its parameters' `to_json` describes."""
+        return cls({name: _param(body) for name, body in described.items()})
+
     def sample(self, rng: Rng) -> dict[str, Any]:
         return {name: param.sample(rng) for name, param in self.items()}
 
@@ -55,3 +60,13 @@ def _points(param: Param) -> float:
     if isinstance(param, Int):
         return param.high - param.low + 1
     return len(param.values) if isinstance(param, (Choice, Ordinal)) else math.inf
+
+
+def _param(body: Mapping[str, Any]) -> Param:
+    kind = body["kind"]
+    if kind in ("choice", "ordinal"):
+        return (Choice if kind == "choice" else Ordinal)(*body["values"])
+    if kind in ("int", "int-log"):
+        return Int(body["low"], body["high"], log=kind == "int-log")
+    start = tuple(body["start"]) if "start" in body else None
+    return Float(body["low"], body["high"], log=kind == "log", complement=kind == "1-log", start=start)

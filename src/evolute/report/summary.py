@@ -28,7 +28,9 @@ def full(told: dict[str, Json], traceback: str | None) -> RenderableType:
     failure = [Text(""), Text("first failure:", style="red"), Text(traceback.strip())] if traceback else []
     notes = [Text(f"note: {note.get('text') or note['kind']}", style="yellow") for note in told["notes"]]
     reasons = [Text(line) for line in reasoned(told["proposals"])]
-    return Group(_headline(told), population(told), *asked, *reasons, *_incidents(told), *notes, *failure, _whereabouts(told))
+    advice = [Text(f"hint: {hint}", style="yellow") for hint in told.get("hints", ())]
+    rest = (*_incidents(told), *advice, *notes, *failure, _whereabouts(told))
+    return Group(_headline(told), population(told), *asked, *reasons, *rest)
 
 
 def population(told: dict[str, Json]) -> Table:

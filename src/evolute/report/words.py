@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evolute.core.order import Order
+from evolute.result import Agent
 
 
 def number(value: Any) -> str:
@@ -42,11 +43,16 @@ def size(count: float) -> str:
 def origin(order: Order) -> str:
     """Where the weights of an order came from."""
     if order.start is None:
-        return "fresh"
+        return "imported" if order.why.get("event") == "import" else "fresh"
     if order.start.member == order.member:
         return "own"
     verb = "rescued by" if order.why.get("event") == "rescue" else "from"
     return f"{verb} {order.start.member}"
+
+
+def who(agent: Agent) -> str:
+    """An agent by its member, run and score."""
+    return f"member {agent.member} of {agent.folder} after turn {agent.turn.ref.turn} (score {number(agent.score)})"
 
 
 def count(number: int, word: str) -> str:

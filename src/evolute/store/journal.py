@@ -96,6 +96,22 @@ class Journal:
         with self._transaction("meta"):
             self._put(meta)
 
+    def adopt(self, other: Journal, decisions: int, *, state: Json | None = None) -> None:
+        """Take over the first so many decisions of another journal; `state` replaces that of the strategy after the last."""
+        mine = "SELECT member, turn FROM orders WHERE decision < ?"
+        with self._transaction("adopt") as db:
+            for table, rows in (
+                ("decisions VALUES (?, ?)", "SELECT * FROM decisions WHERE number < ? ORDER BY number"),
+                ("orders VALUES (?, ?, ?, ?)", "SELECT * FROM orders WHERE decision < ?"),
+                (
+                    "reports VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    f"SELECT * FROM reports WHERE (member, turn) IN ({mine}) ORDER BY number",
+                ),
+            ):
+                db.executemany(f"INSERT INTO {table}", other._db.execute(rows, (decisions,)))
+            if state is not None:
+                db.execute("UPDATE decisions SET state = ? WHERE number = ?", (_text(state), decisions - 1))
+
     def void(self, refs: Iterable[Ref]) -> None:
         """Forget these reports, so that their orders run again."""
         with self._transaction("void") as db:
@@ -158,6 +174,20 @@ class Journal:
                 if report is not None:
                     found[number].reports.append(Report.from_json(order, json.loads(report), seconds=seconds))
         return list(found.values())
+
+    def turns(self) -> list[tuple[Json, ...]]:
+        """Every finished turn as a row of plain values, in order of arrival; much quicker than `decisions`.
+
+        Member, turn, hyper-parameters (JSON), the state continued (member, turn), reason (JSON), steps, metrics (JSON),
+        error, score, seconds of the turn, and seconds into the run. What a turn continued has always arrived before it.
+        """
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT r.member, r.turn, json_extract(o.body, '$.hparams'), json_extract(o.body, '$.start[0]'), "
+                "json_extract(o.body, '$.start[1]'), json_extract(o.body, '$.why'), json_extract(r.body, '$.steps'), "
+                "json_extract(r.body, '$.metrics'), json_extract(r.body, '$.error'), r.score, r.seconds, r.elapsed "
+                "FROM reports r JOIN orders o ON o.turn = r.turn AND o.member = r.member ORDER BY r.number"
+            ).fetchall()
 
     def notes(self) -> list[tuple[float, str, Json]]:
         """What happened to the run: time, kind and details, oldest first."""

@@ -1,0 +1,59 @@
+"""The command `compare`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table as Grid
+from rich.text import Text
+
+from evolute.config.error import ConfigError
+from evolute.core.order import Json
+from evolute.report import words
+from evolute.report.compare import charts, comparison
+from evolute.report.summary import printed
+from evolute.table import Table
+
+
+def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> None:
+    """Same-task runs in a table and a picture."""
+    if len(set(folders)) < 2:
+        raise ConfigError("compare needs at least two different runs")
+    tables = [Table.read(folder) for folder in folders]
+    found = comparison(tables)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        _show(found)
+    if path is not None:
+        from evolute.report import draw
+
+        draw.write(charts(tables), "comparison", path)
+        if not as_json:
+            print(f"wrote {path}")
+
+
+def _show(found: dict[str, Json]) -> None:
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    for column in ("arm", "runs", "interquartile mean", "95 % interval", "mean"):
+        grid.add_column(column, justify="left" if column == "arm" else "right", no_wrap=True)
+    for arm in found["arms"]:
+        middle = arm["iqm"]
+        figures = [words.number(middle["value"]), _interval(middle), words.number(arm["mean"])]
+        grid.add_row(Text(arm["name"]), str(len(arm["runs"])), *figures)
+    printed(grid)
+    for pair in found["pairs"]:
+        chance = pair["better"]
+        sure = "" if chance["low"] is None else f" ({chance['low']:.0%} to {chance['high']:.0%})"
+        which = f"a run of {pair['one']} ends better than one of {pair['other']}"
+        printed(Text(f"{which} with probability {chance['value']:.0%}{sure}"))
+    if found["note"]:
+        print(found["note"])
+
+
+def _interval(estimate: dict[str, Json]) -> str:
+    if estimate["low"] is None:
+        return "–"
+    return f"{words.number(estimate['low'])} to {words.number(estimate['high'])}"

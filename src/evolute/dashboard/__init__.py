@@ -1,0 +1,1 @@
+"""The dashboard: a local web page that shows runs, live while they go on."""

@@ -1,0 +1,167 @@
+"""The dashboard's pages and data, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from importlib import resources
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from evolute.config.error import ConfigError
+from evolute.core.order import Json
+from evolute.core.protocols import LostError
+from evolute.dashboard.guard import Guard
+from evolute.dashboard.shelf import Shelf
+from evolute.store.error import StoreError
+
+PATIENCE = 0.4
+"""Seconds after which a page is told that a run is still being read."""
+PULSE = 1.0
+"""Seconds between looks at what has changed."""
+ASSETS = {
+    "charts.js": "text/javascript",
+    "run.js": "text/javascript",
+    "dashboard.js": "text/javascript",
+    "style.css": "text/css",
+}
+EXPECTED = (ConfigError, StoreError, LostError, ImportError)
+
+
+def application(shelf: Shelf, token: str | None = None) -> Starlette:
+    """The web application for the runs on a shelf."""
+    views = Views(shelf)
+    routes = [
+        Route("/", views.page),
+        Route("/static/{name}", views.asset),
+        Route("/api/runs", views.runs),
+        Route("/api/run/{name}", views.run),
+        Route("/api/compare", views.compare),
+        Route("/api/events", views.events),
+        Route("/download/{name}/{file}", views.download),
+    ]
+    return Starlette(routes=routes, middleware=[Middleware(Guard, token=token)])
+
+
+class Views:
+    """What each address answers."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+
+    async def page(self, request: Request) -> Response:
+        return HTMLResponse(_asset("dashboard.html"))
+
+    async def asset(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in ASSETS:
+            return _sentence(f"there is no {name}", 404)
+        return Response(_asset(name), media_type=ASSETS[name])
+
+    async def runs(self, request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(self.shelf.listing))
+
+    async def run(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        found = await _answered(lambda: self.shelf.shown(name, PATIENCE))
+        return JSONResponse({"reading": True}, 202) if found is None else _json(found)
+
+    async def compare(self, request: Request) -> Response:
+        names = request.query_params.getlist("run")
+        return _json(await _answered(lambda: self._compared(names)))
+
+    async def events(self, request: Request) -> Response:
+        return StreamingResponse(self._changes(request), media_type="text/event-stream")
+
+    async def download(self, request: Request) -> Response:
+        name, file = request.path_params["name"], request.path_params["file"]
+        makers = {"schedule.yaml": _schedule("yaml"), "schedule.csv": _schedule("csv"), "policy.npz": _policy}
+        if file not in makers:
+            return _sentence(f"there is no {file}: there are {', '.join(makers)}", 404)
+        found = await _answered(lambda: makers[file](self.shelf.runs()[name]))
+        if isinstance(found, Response):
+            return found
+        named = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in f"{name}-{file}")
+        return Response(
+            found,
+            media_type="application/octet-stream",
+            headers={"content-disposition": f'attachment; filename="{named.encode("ascii", "replace").decode()}"'},
+        )
+
+    def _compared(self, names: list[str]) -> Json:
+        from evolute.report.compare import charts, comparison
+        from evolute.report.figures.chart import to_json
+        from evolute.table import Table
+
+        if len(names) < 2:
+            raise ConfigError("choose at least two runs to compare")
+        runs = self.shelf.runs()
+        tables = [Table.read(runs[name]) for name in names]
+        return {**comparison(tables), "charts": [to_json(chart) for chart in charts(tables)]}
+
+    async def _changes(self, request: Request) -> AsyncIterator[str]:
+        """Which runs have changed, at most once a pulse; a comment now and then keeps the line open."""
+        before = await run_in_threadpool(self.shelf.stamps)
+        yield ": hello\n\n"
+        while not await request.is_disconnected():
+            await asyncio.sleep(PULSE)
+            now = await run_in_threadpool(self.shelf.stamps)
+            changed = sorted(name for name in {*now, *before} if now.get(name) != before.get(name))
+            before = now
+            yield f"event: changed\ndata: {json.dumps(changed)}\n\n" if changed else ": still here\n\n"
+
+
+async def _answered(find: Callable[[], Json]) -> Json:
+    """What `find` gives, or the sentence that says why there is nothing."""
+    try:
+        return await run_in_threadpool(find)
+    except KeyError as error:
+        return _sentence(f"there is no run {error.args[0]!r} here", 404)
+    except EXPECTED as error:
+        return _sentence(str(error), 400)
+
+
+def _json(found: Json) -> Response:
+    return found if isinstance(found, Response) else JSONResponse(found)
+
+
+def _sentence(text: str, status: int) -> Response:
+    return JSONResponse({"error": text}, status)
+
+
+def _schedule(kind: str) -> Callable[[Path], bytes]:
+    def make(folder: Path) -> bytes:
+        from evolute.report.schedule import schedule_text
+        from evolute.result import Run
+
+        run = Run.open(folder)
+        return schedule_text(run.best, run, kind).encode()
+
+    return make
+
+
+def _policy(folder: Path) -> bytes:
+    from evolute.api import load
+    from evolute.policy import Policy
+
+    try:
+        policy = load(folder).best.policy
+    except TypeError as error:
+        raise ConfigError(str(error)) from error
+    if not isinstance(policy, Policy):
+        raise ConfigError("the policies of this learner cannot be exported")
+    with tempfile.TemporaryDirectory(prefix="evolute-") as scratch:
+        policy.save(Path(scratch) / "policy.npz")
+        return (Path(scratch) / "policy.npz").read_bytes()
+
+
+def _asset(name: str) -> str:
+    return (resources.files("evolute.report") / "web" / name).read_text(encoding="utf-8")

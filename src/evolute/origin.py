@@ -1,0 +1,137 @@
+"""Runs that begin with what another run has learnt: `init.from` its best, or with `init.turn` a moment of it, a fork.
+
+A fork with the same space and number of members takes over the journal up to that moment, and with it all that a
+strategy can learn from; its states are then restored as in any run that goes on. Otherwise the states are imported: turn
+0 of each member is the other run's state, kept in a folder of its own, since this journal could not make it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from evolute import folders
+from evolute.config.error import ConfigError
+from evolute.config.resolve import Config, plain_value
+from evolute.core.order import Hparams, Order, Report
+from evolute.core.population import Turn, best
+from evolute.core.protocols import Strategy
+from evolute.core.resume import Decision, replay
+from evolute.core.rng import stream
+from evolute.core.space import Space
+from evolute.core.tree import digest
+from evolute.past import states
+from evolute.store.checkpoints import Checkpoints
+from evolute.store.error import StoreError
+from evolute.store.journal import Journal
+
+IMPORTED = "imported"
+Fill = Callable[[Path, Journal], None]
+"""Fills the draft of a run's folder and its journal before the run gets its name."""
+
+
+def beginning(config: Config, strategy: Strategy) -> Fill:
+    """What a new run's folder begins with, by `init.from` and `init.turn`."""
+    source, turn = Path(config.values["init.from"]), config.values["init.turn"]
+    with contextlib.closing(Journal.read(source)) as journal, journal.snapshot():
+        meta, decisions = journal.meta, journal.decisions()
+    population = replay(meta["population"], decisions)
+    if turn is None:
+        top = best(population)
+        if top is None:
+            raise StoreError(f"init.from = {source}: no member of it has a score yet")
+        return _importing(source, [top] * config.values["population"], config, strategy, same=False)
+    kept = until(decisions, turn)
+    if meta["population"] != config.values["population"]:
+        raise ConfigError(
+            f"population = {config.values['population']}: a fork has as many members as its run, {meta['population']}; "
+            "init.from without init.turn starts any number of members from its best"
+        )
+    if meta["identity"]["space"] == {name: str(param) for name, param in config.space.items()}:
+        named = [plain_value(config.strategy.target), plain_value(config.strategy.settings)]
+        return _adopting(source, kept, strategy, anew=meta["identity"]["strategy"] != named)
+    moment = replay(meta["population"], decisions[:kept])
+    latest = [member.latest for member in moment.members]
+    whole = [one for one in latest if one is not None]
+    if len(whole) < len(latest):
+        raise StoreError(f"{source}: not every member had a state after turn {turn}")
+    return _importing(source, whole, config, strategy, same=True)
+
+
+def until(decisions: list[Decision], turn: int) -> int:
+    """How many decisions had been made when nobody was beyond this turn yet."""
+    last = max((order.turn for decision in decisions for order in decision.orders), default=-1)
+    if not 0 <= turn <= last:
+        raise ConfigError(f"init.turn = {turn}: the run has turns 0 to {last}")
+    later = [decision.number for decision in decisions if any(order.turn > turn for order in decision.orders)]
+    return min(later, default=len(decisions))
+
+
+def restock(folder: Path) -> None:
+    """Imported states that were let go as checkpoints are at hand again when a run goes on."""
+    for path in (folder / IMPORTED).glob("*.state"):
+        target = folder / folders.CHECKPOINTS / path.name
+        if not target.exists():
+            _linked(path, target)
+
+
+def _adopting(source: Path, decisions: int, strategy: Strategy, *, anew: bool) -> Fill:
+    def fill(draft: Path, journal: Journal) -> None:
+        with contextlib.closing(Journal.read(source)) as before, before.snapshot():
+            journal.adopt(before, decisions, state=strategy.init() if anew else None)
+            kept = {order.ref for decision in before.decisions()[:decisions] for order in decision.orders}
+        durable = Checkpoints(source / folders.CHECKPOINTS)
+        for ref in durable.refs() & kept:
+            _linked(durable.path(ref), Checkpoints(draft / folders.CHECKPOINTS).path(ref))
+
+    return fill
+
+
+def _importing(source: Path, turns: list[Turn], config: Config, strategy: Strategy, *, same: bool) -> Fill:
+    """Every member begins with the state of one of these turns; in the `same` slot also with its hyper-parameters."""
+    trees = states(source, sorted({turn.ref for turn in turns}))
+    rng = stream(config.values["seed"], "import")
+    given: list[dict[str, Any]] = config.values["init.hparams"]
+
+    def fill(draft: Path, journal: Journal) -> None:
+        orders, reports = [], []
+        (draft / IMPORTED).mkdir()
+        for slot, turn in enumerate(turns):
+            drawn = config.space.first(rng)
+            inherited = carried(config.space, turn.order.hparams) if same or slot == 0 else {}
+            first = {name: config.space[name].clip(value) for name, value in (given[slot] if slot < len(given) else {}).items()}
+            why = {"event": "import", "run": str(source), "member": turn.ref.member, "turn": turn.ref.turn}
+            order = Order(slot, 0, {**drawn, **inherited, **first}, why=why)
+            tree = trees[turn.ref]
+            Checkpoints(draft / IMPORTED).write(order.ref, tree)
+            orders.append(order)
+            reports.append(Report(order, {"score": turn.score}, digest=digest(tree)))
+        journal.decide(0, orders, strategy.init())
+        journal.record(reports, 0.0)
+        restock(draft)
+
+    return fill
+
+
+def carried(space: Space, hparams: Hparams) -> dict[str, Any]:
+    """Those of these values that a space knows, moved into its ranges."""
+    found = {}
+    for name, param in space.items():
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            found[name] = param.clip(hparams[name])
+    return found
+
+
+def _linked(path: Path, target: Path) -> None:
+    """The same file under another name, or a copy where that cannot be; checkpoints are never changed in place."""
+    with contextlib.suppress(FileNotFoundError):  # a run that is being written may let a state go at any time
+        try:
+            os.link(path, target)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            shutil.copyfile(path, target)

@@ -1,0 +1,27 @@
+"""The pictures of a run, in the order in which they tell its story."""
+
+from __future__ import annotations
+
+from evolute.report.figures import cost, diversity, importance, model
+from evolute.report.figures.chart import Chart
+from evolute.report.figures.curves import by_line, by_member
+from evolute.report.figures.family import tree
+from evolute.report.figures.paths import paths
+from evolute.table import Table
+
+
+def charts(table: Table) -> list[Chart]:
+    """Curves, family, hyper-parameters, importance, diversity, the strategy's model, time and money."""
+    if not len(table):
+        return []
+    mattered = importance.chart(table)
+    return [
+        by_line(table),
+        by_member(table),
+        tree(table),
+        *paths(table),
+        *([] if mattered is None else [mattered]),
+        *diversity.charts(table),
+        *model.charts(table),
+        *cost.charts(table),
+    ]

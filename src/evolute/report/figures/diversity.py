@@ -1,0 +1,65 @@
+"""How different the members still are: in their hyper-parameters, and in whom they descend from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evolute.core.param import Choice
+from evolute.report.figures.chart import Axis, Chart, Series
+from evolute.report.figures.thin import joined, said, stride
+from evolute.table import Numbers, Table
+
+UNIFORM = 12**-0.5
+"""The standard deviation of a uniform draw from [0, 1]."""
+
+
+def spread(table: Table, name: str) -> Numbers:
+    """How widely a parameter's values lie in each turn: 1 as in a uniform draw, 0 if all are the same: [turn].
+
+    For numbers the standard deviation in the parameter's scale, for categories the chance that two members differ.
+    """
+    turns, units = table.turn, table.units[name]
+    known = np.isfinite(units)
+    turns, units = turns[known], units[known]
+    length = int(table.turn.max()) + 1 if len(table) else 0
+    count = np.maximum(np.bincount(turns, minlength=length), 1)
+    param = table.space[name]
+    if isinstance(param, Choice):
+        sizes = len(param.values)
+        places = np.minimum((units * sizes).astype(np.int64), sizes - 1)
+        shares = [np.bincount(turns, places == place, minlength=length) / count for place in range(sizes)]
+        return np.asarray((1 - sum(share**2 for share in shares)) / (1 - 1 / sizes))
+    mean = np.bincount(turns, units, minlength=length) / count
+    square = np.bincount(turns, (units - mean[turns]) ** 2, minlength=length) / count
+    return np.asarray(np.sqrt(square) / UNIFORM)
+
+
+def founders(table: Table) -> Numbers:
+    """How many of the fresh starts still have descendants in each turn: [turn]."""
+    pairs = np.unique(np.stack([table.turn, table.founder])[:, ~table.failed], axis=1)
+    return np.bincount(pairs[0], minlength=int(table.turn.max()) + 1 if len(table) else 0)
+
+
+def charts(table: Table) -> list[Chart]:
+    """Diversity over time, of hyper-parameters and of descent."""
+    if not len(table):
+        return []
+    turns = np.arange(int(table.turn.max()) + 1)
+    step = stride(len(turns) * (len(table.space) + 1))
+    x = turns[::step].tolist()
+    series = [Series(name, x, spread(table, name)[::step].tolist()) for name in table.space]
+    shown = [] if not series else [_spread_chart(series, step)]
+    living = Series("fresh starts with descendants", x, founders(table)[::step].tolist(), kind="steps")
+    return [*shown, Chart("founders", "Whose weights are left", Axis("turn"), Axis("fresh starts with descendants"), [living])]
+
+
+def _spread_chart(series: list[Series], step: int) -> Chart:
+    note = "1 is as wide as a uniform draw from the range, 0 means that all members have the same value."
+    return Chart(
+        "diversity",
+        "Diversity of hyper-parameters",
+        Axis("turn"),
+        Axis("spread (1 = uniform draw)"),
+        series,
+        joined(note, said(step)),
+    )

@@ -1,0 +1,34 @@
+"""Leaving points out of pictures that have too many, and saying so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from evolute.report.figures.chart import BUDGET
+from evolute.table import Numbers
+
+
+def stride(points: int, budget: int = BUDGET) -> int:
+    """Every how many points one may be drawn."""
+    return max(1, math.ceil(points / budget))
+
+
+def every(rows: Sequence[int] | Numbers, step: int) -> Numbers:
+    """Every so many of these rows, the first and the last among them."""
+    found = np.asarray(rows, dtype=np.int64)
+    if step == 1 or len(found) < 3:
+        return found
+    kept = found[::step]
+    return kept if kept[-1] == found[-1] else np.append(kept, found[-1])
+
+
+def said(step: int, what: str = "turn") -> str:
+    """The sentence that tells a reader of a thinned picture."""
+    return "" if step == 1 else f"One {what} in {step} is drawn."
+
+
+def joined(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)

@@ -1,0 +1,47 @@
+"""The report: one HTML file that holds everything it needs and opens without a network."""
+
+from __future__ import annotations
+
+import html
+import json
+from importlib import resources
+
+from evolute.core.order import Json
+from evolute.report.overview import overview
+from evolute.table import Table
+
+
+def report(table: Table) -> str:
+    """The page of one run."""
+    start = 'new RunPage.Page(document.querySelector("main"), JSON.parse(document.getElementById("data").textContent));'
+    return page(f"{table.name} – Evolute", overview(table), scripts=[asset("charts.js"), asset("run.js"), start])
+
+
+def page(title: str, data: Json, *, scripts: list[str]) -> str:
+    """A page with its style, its scripts and its data inside it; nothing in the data can end the script that holds it."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">',
+            f"<title>{html.escape(title)}</title>",
+            f"<style>{asset('style.css')}</style></head>",
+            "<body><main></main>",
+            f'<script type="application/json" id="data">{embedded(data)}</script>',
+            *(f"<script>{script}</script>" for script in scripts),
+            "</body></html>\n",
+        ]
+    )
+
+
+def embedded(data: Json) -> str:
+    """JSON that can stand inside a script element."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def asset(name: str) -> str:
+    """A script or style that comes with the package."""
+    return (resources.files("evolute.report") / "web" / name).read_text(encoding="utf-8")

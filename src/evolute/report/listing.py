@@ -1,0 +1,27 @@
+"""One line about a run, without reading all of it: for lists of runs."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Any
+
+from evolute import folders
+from evolute.store.error import StoreError
+from evolute.store.journal import Journal
+
+
+def row(folder: Path) -> dict[str, Any]:
+    """State, best score, turns, age and size; a run that cannot be read says why."""
+    told: dict[str, Any] = {"run": str(folder), "size": folders.size(folder)}
+    try:
+        with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
+            turns, score = journal.glance()
+            meta = journal.meta
+        age = time.time() - meta["created"]
+        named = {"learner": meta.get("learner"), "strategy": meta.get("strategy")}
+        return {**told, "status": folders.status(folder, meta), "score": score, "turns": turns, "age": age, **named}
+    except (StoreError, KeyError, TypeError, ValueError) as error:
+        age = time.time() - folder.stat().st_mtime
+        return {**told, "status": "unreadable", "score": None, "turns": 0, "age": age, "error": str(error)}

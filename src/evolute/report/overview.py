@@ -1,0 +1,89 @@
+"""A run as a page shows it: what it is, who is best, what it took, hints, members, the best schedule and all pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evolute import folders
+from evolute.core.order import Json
+from evolute.report import words
+from evolute.report.figures.all import charts
+from evolute.report.figures.chart import short, to_json
+from evolute.report.figures.cost import totals
+from evolute.report.figures.thin import every, stride
+from evolute.report.hints import hints
+from evolute.table import FRESH, Table
+
+SCHEDULE = 500
+"""How many turns of the best schedule a page lists."""
+
+
+def overview(table: Table) -> dict[str, Json]:
+    """Everything a page shows of one run, as JSON."""
+    best = table.best
+    measured = table.meta.get("measured")
+    again = best is not None and measured and (measured["member"], measured["turn"]) == (table.member[best], table.turn[best])
+    return {
+        "name": table.name,
+        "status": table.status,
+        "learner": str(table.meta["learner"]),
+        "strategy": str(table.meta["strategy"]),
+        "env": table.meta.get("identity", {}).get("env"),
+        "best": None if best is None else {"member": int(table.member[best]), "score": short(float(table.score[best]))},
+        "measured": measured if again else None,
+        "hparams": list(table.space),
+        "hints": hints(table),
+        "facts": facts(table),
+        "members": [_member(table, slot, row) for slot, row in sorted(table.latest.items())],
+        "schedule": _schedule(table),
+        "notes": [f"{body.get('text') or kind}" for _, kind, body in table.notes],
+        "charts": [to_json(chart) for chart in charts(table)],
+    }
+
+
+def facts(table: Table) -> list[list[str]]:
+    """What the run took, in words."""
+    found = totals(table)
+    return [
+        ["members", f"{table.size:,}"],
+        ["turns", f"{found['turns']:,.0f}"],
+        ["environment steps", f"{found['steps']:,.0f}"],
+        ["wall clock", words.seconds(found["elapsed"])],
+        ["steps per second", f"{found['speed']:,.0f}"],
+        ["member time", words.seconds(found["training"])],
+        ["take-overs", f"{found['inherited']:,.0f}"],
+        ["failed turns", f"{found['failed']:,.0f}"],
+        ["rescued members", f"{found['rescued']:,.0f}"],
+        ["disk", words.size(folders.size(table.folder))],
+    ]
+
+
+def plain(value: Any) -> Json:
+    """A hyper-parameter's value in a cell: a number or a text."""
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return short(value)
+    return str(value)
+
+
+def _member(table: Table, slot: int, row: int) -> dict[str, Json]:
+    parent = int(table.parent[row])
+    donor = None if parent == FRESH else int(table.member[parent])
+    return {
+        "member": slot,
+        "score": short(float(table.score[row])),
+        "turns": int(table.turn[row]) + 1,
+        "steps": int(table.used[row]),
+        "weights": "fresh" if donor is None else "own" if donor == slot else f"from {donor}",
+        "values": [plain(table.hparams[row].get(name)) for name in table.space],
+    }
+
+
+def _schedule(table: Table) -> list[list[Json]]:
+    places = every(range(len(table.winners)), stride(len(table.winners), SCHEDULE))
+    rows = [(int(place), table.winners[int(place)]) for place in places]
+    return [
+        [place, short(float(table.score[row])), *(plain(table.hparams[row].get(name)) for name in table.space)]
+        for place, row in rows
+    ]

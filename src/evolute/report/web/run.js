@@ -1,0 +1,78 @@
+// One run on a page: headline, hints, figures, pictures and tables. Used by the report and by the dashboard.
+"use strict";
+const RunPage = (() => {
+  const { Chart, create, number, sortable } = Charts;
+  const SECTIONS = [
+    ["Learning", ["curves-by-line", "curves-by-member"]],
+    ["Descent", ["family", "founders"]],
+    ["Hyper-parameters", ["hparam-", "importance", "diversity"]],
+    ["The strategy's model", ["predictions", "region", "weights-"]],
+    ["Time and money", ["steps", "speed", "failures"]],
+  ];
+  const section = (key) => SECTIONS.findIndex(([, keys]) => keys.some((start) => key === start || (start.endsWith("-") && key.startsWith(start))));
+
+  function members(run) {
+    const columns = ["member", "score", "turns", "steps", "weights", ...run.hparams];
+    return [columns, run.members.map((one) => [one.member, one.score, one.turns, one.steps, one.weights, ...one.values])];
+  }
+
+  class Page {
+    constructor(root, run) {
+      this.root = root;
+      this.run = run;
+      this.charts = new Map();
+      this.head = create("header");
+      this.hints = create("ul", { className: "hints" });
+      this.facts = create("dl", { className: "facts" });
+      this.pictures = create("div");
+      this.groups = SECTIONS.map(([title]) => {
+        const grid = create("div", { className: "grid" });
+        const group = create("section", { hidden: true }, create("h2", { textContent: title }), grid);
+        this.pictures.append(group);
+        return { group, grid };
+      });
+      const [columns, rows] = members(run);
+      const best = (row) => this.run.best !== null && row[0] === this.run.best.member;
+      this.table = sortable(columns, rows, { sort: 1, falling: true, mark: (row) => best(row) });
+      this.schedule = create("div", { className: "scroll" });
+      this.notes = create("ul");
+      root.replaceChildren(
+        this.head, this.hints, this.facts, this.pictures,
+        create("section", {}, create("h2", { textContent: "Members" }), create("div", { className: "scroll members" }, this.table)),
+        create("section", {}, create("h2", { textContent: "Schedule of the best" }), this.schedule),
+        this.notes,
+      );
+      this.update(run);
+    }
+
+    update(run) {
+      this.run = run;
+      const best = run.best === null ? "no member has a score yet" : `best: member ${run.best.member}, score ${number(run.best.score)}`;
+      const again = run.measured ? `, measured again: ${number(run.measured.mean)} ± ${number(run.measured.deviation)}` : "";
+      this.head.replaceChildren(
+        create("h1", { textContent: run.name }),
+        create("p", {}, create("span", { className: `status ${run.status}`, textContent: run.status }),
+          ` ${run.learner} with ${run.strategy}${run.env ? ` on ${run.env}` : ""}; ${best}${again}`),
+      );
+      this.hints.hidden = run.hints.length === 0;
+      this.hints.replaceChildren(...run.hints.map((text) => create("li", { textContent: text })));
+      this.facts.replaceChildren(...run.facts.flatMap(([name, value]) => [create("div", {}, create("dt", { textContent: name }), create("dd", { textContent: value }))]));
+      for (const spec of run.charts) {
+        const chart = this.charts.get(spec.key);
+        if (chart) { chart.update(spec); continue; }
+        const place = this.groups[Math.max(section(spec.key), 0)];
+        const made = new Chart(spec);
+        this.charts.set(spec.key, made);
+        place.group.hidden = false;
+        place.grid.append(made.element);
+        made.draw();
+      }
+      this.table.refill(members(run)[1]);
+      this.schedule.replaceChildren(sortable(["turn of the line", "score then", ...run.hparams], run.schedule));
+      this.notes.replaceChildren(...run.notes.map((text) => create("li", { textContent: text })));
+    }
+  }
+
+  const redraw = (page) => page.charts.forEach((chart) => chart.draw());
+  return { Page, redraw };
+})();

@@ -1,0 +1,135 @@
+"""The dashboard's answers over HTTP: who may ask, for what, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+from tests.report import synthetic
+
+import evolute
+from evolute.dashboard.app import application
+from evolute.dashboard.guard import is_loopback
+from evolute.dashboard.shelf import Shelf
+
+
+@pytest.fixture
+def place(tmp_path):
+    synthetic.synthetic(tmp_path / "runs" / "one", members=4, turns=5)
+    synthetic.synthetic(tmp_path / "runs" / "other", members=4, turns=6, strategy="other")
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def client(place):
+    return TestClient(application(Shelf([place])), base_url="http://127.0.0.1:8188")
+
+
+def patient(client, path):
+    for _ in range(100):
+        answer = client.get(path)
+        if answer.status_code != 202:
+            return answer
+        time.sleep(0.1)
+    raise AssertionError("never read")
+
+
+def test_runs_are_listed_and_shown(client):
+    assert {row["id"]: row["turns"] for row in client.get("/api/runs").json()} == {"one": 20, "other": 24}
+    shown = patient(client, "/api/run/one").json()
+    assert shown["name"] == "one"
+    assert len(shown["members"]) == 4
+    assert client.get("/").status_code == 200
+    assert "unsafe" not in client.get("/").headers["content-security-policy"]
+
+
+def test_the_same_name_in_two_folders_is_two_runs(place, tmp_path):
+    synthetic.synthetic(tmp_path / "more" / "one", members=2, turns=1)
+    shelf = Shelf([place, tmp_path / "more"])
+    assert set(shelf.runs()) == {"one", "other", "one~2"}
+
+
+def test_a_run_that_changed_is_read_again(place):
+    shelf = Shelf([place])
+    first = shelf.shown("one", 60)
+    assert shelf.shown("one", 60) is first
+    os.utime(place / "one" / "journal.sqlite")
+    again = shelf.shown("one", 60)
+    deadline = time.monotonic() + 30
+    while again.get("stale"):
+        assert again["members"] == first["members"]
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        again = shelf.shown("one", 60)
+    assert again is not first
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/run/..%2F..%2F..%2Fetc%2Fpasswd",
+        "/api/run/..",
+        "/static/..%2Fdraw.py",
+        "/static/%2Fetc%2Fpasswd",
+        "/download/..%2Fone/schedule.csv",
+        "/download/one/..%2Fjournal.sqlite",
+        "/download/one/journal.sqlite",
+        "/api/run/absent",
+    ],
+)
+def test_nothing_but_what_is_on_the_shelf_can_be_asked_for(client, path):
+    assert client.get(path).status_code == 404
+
+
+def test_another_host_name_is_refused_on_loopback(client):
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 403
+    for good in ("localhost:8188", "127.0.0.1:8188", "[::1]:8188", "localhost"):
+        assert client.get("/", headers={"host": good}).status_code == 200
+
+
+def test_with_a_token_nobody_enters_without_it(place):
+    client = TestClient(application(Shelf([place]), "secret"), base_url="http://example.org", follow_redirects=False)
+    assert client.get("/api/runs").status_code == 401
+    assert client.get("/?token=wrong").status_code == 401
+    assert client.get("/api/runs", headers={"authorization": "Bearer secret"}).status_code == 200
+    entered = client.get("/?token=secret")
+    assert (entered.status_code, entered.headers["location"]) == (303, "/")
+    assert "HttpOnly" in entered.headers["set-cookie"]
+    assert client.get("/api/runs").status_code == 200
+
+
+def test_addresses_that_only_this_machine_can_reach():
+    assert all(map(is_loopback, ["127.0.0.1", "localhost", "::1", "127.8.8.8"]))
+    assert not any(map(is_loopback, ["0.0.0.0", "192.168.1.1", "example.org", "", "::"]))
+
+
+def test_a_corrupt_run_gives_a_sentence(place, client):
+    (place / "bad").mkdir()
+    (place / "bad" / "journal.sqlite").write_text("nonsense")
+    answer = patient(client, "/api/run/bad")
+    assert answer.status_code == 400
+    assert "is not a journal of Evolute" in answer.json()["error"]
+    assert next(row for row in client.get("/api/runs").json() if row["id"] == "bad")["status"] == "unreadable"
+
+
+def test_runs_are_compared(client):
+    found = client.get("/api/compare?run=one&run=other").json()
+    assert {arm["name"] for arm in found["arms"]} == {"pbt", "other"}
+    assert client.get("/api/compare?run=one").status_code == 400
+
+
+def test_schedule_and_policy_are_downloaded(tmp_path):
+    space = {"lr": evolute.Float(1e-4, 1e-2, log=True)}
+    settings = {"population": 2, "interval": 256, "steps": 256, "display": "none", "ppo": {"envs": 2, "unroll": 32}}
+    run = evolute.run("ppo", env="CartPole-v1", space=space, folder=tmp_path / "ppo", **settings)
+    client = TestClient(application(Shelf([run.folder])), base_url="http://127.0.0.1")
+    policy = client.get("/download/ppo/policy.npz")
+    assert policy.status_code == 200
+    assert len(np.load(io.BytesIO(policy.content), allow_pickle=False).files)
+    assert "lr" in client.get("/download/ppo/schedule.yaml").text
+    assert json.loads(patient(client, "/api/run/ppo").text)["env"] == "CartPole-v1"

@@ -1,0 +1,79 @@
+"""The report in a real browser: from a file, without a network, in light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import pytest
+from tests.dashboard.browser import Visit, chromium
+from tests.report import synthetic
+
+from evolute.cli import pictures
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    place = tmp_path_factory.mktemp("report")
+    pictures.report(synthetic.synthetic(place / "run", members=8, turns=12, bayesian=True), place / "run.html")
+    return place / "run.html"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 390])
+def test_the_report_opens_offline_without_errors(browser, report, theme, width):
+    with Visit(browser, color_scheme=theme, offline=True, viewport={"width": width, "height": 900}) as visit:
+        visit.page.goto(report.as_uri())
+        visit.page.wait_for_selector(".chart canvas")
+        keys = visit.page.eval_on_selector_all(".chart", "all => all.map(chart => chart.dataset.key)")
+        assert {"curves-by-line", "curves-by-member", "family", "hparam-lr", "importance", "diversity", "predictions"} <= set(
+            keys
+        )
+        assert all(visit.inked(key) > 0.005 for key in keys)
+        assert visit.fits()
+        background = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == ("rgb(255, 255, 255)" if theme == "light" else "rgb(20, 24, 30)")
+        assert visit.errors == []
+        assert {address.split(":")[0] for address in visit.asked} <= {"file", "data"}
+
+
+def test_hovering_tells_the_value_that_the_journal_has(browser, report):
+    with Visit(browser, offline=True) as visit:
+        visit.page.goto(report.as_uri())
+        canvas = visit.page.locator('[data-key="importance"] canvas')
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        visit.page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.5)
+        tip = visit.page.locator('[data-key="importance"] .tip')
+        tip.wait_for(state="visible")
+        assert "share of gains explained (%)" in tip.inner_text()
+        data = visit.page.evaluate("JSON.parse(document.getElementById('data').textContent)")
+        bars = next(chart for chart in data["charts"] if chart["key"] == "importance")
+        shown = float(tip.inner_text().rsplit(":", 1)[1])
+        assert any(shown == pytest.approx(value, rel=1e-3) for value in bars["series"][0]["y"])
+        visit.page.mouse.move(0, 0)
+        tip.wait_for(state="hidden")
+
+
+def test_the_members_table_sorts_by_any_column(browser, report):
+    with Visit(browser, offline=True) as visit:
+        visit.page.goto(report.as_uri())
+        scores = [float(text.replace(",", "")) for text in visit.column(".members", 2)]
+        assert scores == sorted(scores, reverse=True)
+        visit.page.get_by_role("button", name="member", exact=True).click()
+        assert visit.column(".members", 1) == [str(slot) for slot in range(8)]
+        visit.page.get_by_role("button", name="member", exact=True).click()
+        assert visit.column(".members", 1) == [str(slot) for slot in reversed(range(8))]
+
+
+def test_hostile_names_and_values_do_nothing(browser, tmp_path):
+    pictures.report(synthetic.hostile(tmp_path), tmp_path / "evil.html")
+    with Visit(browser, offline=True) as visit:
+        visit.page.goto((tmp_path / "evil.html").as_uri())
+        visit.page.wait_for_selector(".chart canvas")
+        assert visit.errors == []
+        assert visit.page.locator("img").count() == 0
+        assert synthetic.EVIL in visit.page.inner_text("body")

@@ -1,0 +1,70 @@
+"""The strategy `schedule`: every member follows the rows, a failed turn is tried again, and mistakes are said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import evolute
+from evolute.core.param import Float
+from evolute.core.protocols import Plan
+from evolute.core.space import Space
+from evolute.engines.simulated import simulated
+from evolute.strategies.schedule import schedule
+from evolute.testing import check_strategy
+from evolute.testing.strategy import SPACE
+
+ROWS = [{"turns": 2, "steps": 3, "hparams": {"x": 0.5}}, {"hparams": {"x": 1.0}}]
+
+
+def follow(tmp_path, train, rows=ROWS, turns=5):
+    space = {"x": evolute.Float(0, 1)}
+    settings = {"population": 2, "interval": 7, "stop": {"turns": turns}, "display": "none", "schedule": {"rows": rows}}
+    return evolute.run(train, space=space, strategy="schedule", folder=tmp_path / "run", **settings)
+
+
+def test_it_keeps_the_laws_of_strategies():
+    hparams = SPACE.sample(np.random.default_rng(0))
+    check_strategy(
+        lambda plan: schedule(plan, rows=({"turns": 3, "hparams": hparams},)),
+        lambda worker: simulated(worker, None, durations=[1, 2, 3]),
+    )
+
+
+def test_members_follow_the_rows_and_the_last_one_lasts(tmp_path):
+    run = follow(tmp_path, lambda state, hparams, steps, seed: (0, {"score": 1.0}))
+    for member in run.population.members:
+        turns = list(member.history())[::-1]
+        assert [turn.order.hparams["x"] for turn in turns] == [0.5, 0.5, 1.0, 1.0, 1.0]
+        assert [turn.order.steps for turn in turns] == [3, 3, 7, 7, 7]
+
+
+def test_a_turn_that_failed_is_tried_again(tmp_path):
+    failed = set()
+
+    def train(state, hparams, steps, seed):
+        if hparams["x"] == 1.0 and not failed:
+            failed.add(seed)
+            raise ValueError("unlucky")
+        return (0 if state is None else state) + 1, {"score": 1.0}
+
+    run = follow(tmp_path, train)
+    for member in run.population.members:
+        assert [turn.order.hparams["x"] for turn in member.history()][::-1] == [0.5, 0.5, 1.0, 1.0, 1.0]
+        lost = sum(turn.failed for turn in member.history())
+        assert member.latest.order.why["place"] == 4 - lost
+    assert len(failed) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"hparams": {"x": 2.0}}, "is not in"),
+        ({"hparams": {}}, "must be the same"),
+        ({"hparams": {"x": 0.5}, "lr": 1}, "and not lr"),
+        ({"hparams": {"x": 0.5}, "turns": 2, "seed": 7}, "just 1 with a seed"),
+    ],
+)
+def test_mistakes_in_rows_are_said(row, said):
+    with pytest.raises(ValueError, match=said):
+        schedule(Plan(Space({"x": Float(0, 1)}), 1, 1), rows=(row,))

@@ -298,11 +298,12 @@ def assembled(config: Config, settled: Mapping[str, Any]) -> Parts:
 
 
 def _advice(learner: Learner[Any], config: Config, interval: int) -> Sequence[str]:
-    """What the learner has to say of members such as this run will have."""
+    """What there is to say of this run before it begins, also by the learner of members such as it will have."""
     rng = stream(config.values["seed"], "examples")
     examples = [{**config.learner.settings, **config.space.sample(rng)} for _ in range(EXAMPLES)]
+    limit = f"nothing says when the run is over, so it ends after {config.stop.turns} turns; stop.turns or steps says it"
     try:
-        return learner.advice(interval, examples)
+        return [*([limit] if config.endless else []), *learner.advice(interval, examples)]
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
 

@@ -361,12 +361,6 @@ def test_a_run_ends_as_the_last_word_says_and_steps_is_short_for_stop_steps(sett
     assert toy(*settings).stop == stop
 
 
-@pytest.mark.parametrize("setting", ["stop.turns=", "stop="])
-def test_a_run_without_an_end_is_refused(setting):
-    with pytest.raises(ConfigError, match=r"stop\.turns.*stop\.steps.*stop\.time.*stop\.score"):
-        toy(setting)
-
-
 # --- where the first members start
 
 
@@ -495,3 +489,17 @@ def test_every_given_value_keeps_its_source_and_the_rest_are_defaults():
     assert config.defaults["mode"] == "sync"
     assert config.defaults["pbt.quantile"] == 0.25
     assert not config.given.keys() & config.defaults.keys()
+
+
+def test_a_run_of_which_nothing_says_when_it_is_over_has_twenty_turns_and_says_so():
+    config = resolved(override_all("learner=ppo", "env=CartPole-v1"))
+    assert config.endless
+    assert (config.stop.turns, config.values["interval"]) == (20, 10_000)
+    assert any("ends after 20 turns" in advice for advice in assembled(config, {}).advice)
+    limited = resolved(override_all("learner=ppo", "env=CartPole-v1", "steps=1M", "interval=5k"))
+    assert not limited.endless
+    assert (limited.stop.turns, limited.values["interval"]) == (None, 5_000)
+
+
+def override_all(*assignments: str):
+    return stack([override(assignment) for assignment in assignments])

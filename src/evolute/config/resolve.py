@@ -26,6 +26,8 @@ OUTSIDE = {"engine", "workers", "runs", "name", "limit", "durable", "keep", "log
 """Settings that do not make a run another one: where and how it is carried out. Plug-ins are named apart."""
 ENV_FREE = "your own code makes its environment itself"
 LIMITS = ("stop.turns", "stop.steps", "stop.time", "stop.score")
+TURNS, STEPS = 20, 10_000
+"""How long a run goes on of which nothing says when it is over, and the interval of learners in environments."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Config:
     env: EnvSpec | None
     given: Layer
     defaults: Mapping[str, Any]
+
+    @property
+    def endless(self) -> bool:
+        """Whether nothing was said of when the run is over."""
+        return self.defaults.get("stop.turns") is not None
 
     @property
     def stop(self) -> Stop:
@@ -76,17 +83,24 @@ def resolved(layer: Layer) -> Config:
         kind: section(made.name, layer, declared(made.maker), evolvable=kind == "learner") for kind, made in plugins.items()
     }
     space = Space(read["learner"].ranges)
-    if all(values[key] is None for key in LIMITS):
-        raise ConfigError("nothing says when the run is over: set stop.turns, stop.steps (or steps), stop.time or stop.score")
     env = _env(values, layer, plugins["learner"])
+    assumed = _assumed(values, layer, env)
+    values |= assumed
     _check_first(values["init.hparams"], values["population"], space, layer)
-    defaults = {key: field.default for key, field in FIELDS.items() if key not in layer}
+    defaults = {key: field.default for key, field in FIELDS.items() if key not in layer} | assumed
     for kind, made in plugins.items():
         defaults |= {f"{made.name}.{option}": value for option, value in read[kind].defaults.items()}
     if values["workers"] is not None and "workers" in read["engine"].defaults:
         read["engine"].fixed["workers"] = values["workers"]
     recipes = {kind: _recipe(plugins[kind], read[kind]) for kind in PLUGINS}
     return Config(values, recipes["learner"], recipes["strategy"], recipes["engine"], space, env, layer, defaults)
+
+
+def _assumed(values: Mapping[str, Any], layer: Layer, env: EnvSpec | None) -> dict[str, Any]:
+    """What is better than a default where nothing was said."""
+    interval = {"interval": STEPS} if env is not None and "interval" not in layer else {}
+    limit = {"stop.turns": TURNS} if all(values[key] is None for key in LIMITS) else {}
+    return interval | limit
 
 
 def _env(values: Mapping[str, Any], layer: Layer, learner: Recipe) -> EnvSpec | None:

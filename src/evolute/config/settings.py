@@ -71,7 +71,7 @@ FIELDS: dict[str, Field] = {
     "wrap.obs_scale": Field(float, 1.0, "multiply observations by this"),
     "wrap.reward_scale": Field(float, 1.0, "multiply rewards by this, in scores too (ppo.reward_scale is for learning only)"),
     "population": Field(Annotated[int, Gt(0)], 8, "how many members there are"),
-    "interval": Field(Count, 1, "environment steps of each member per turn; 500k and 25M are understood"),
+    "interval": Field(Count, 1, "steps of each member per turn; 500k and 25M are understood; in an environment 10k by default"),
     "stop.turns": Field(Count | None, None, "end after so many turns of each member"),
     "stop.steps": Field(Count | None, None, "end after so many steps of each member; `steps` is short for it"),
     "stop.time": Field(Seconds | None, None, "end after so much time: seconds, or 10m, 2h, 1d"),

@@ -40,7 +40,7 @@ class Lines:
     _said: float = field(default=0.0)
 
     def begin(self, folder: Path, config: Config, population: Population) -> None:
-        self._pace = Pace(config.stop, config.values["interval"])
+        self._pace = Pace(config.stop, config.values["interval"], config.values["population"])
         self._pace.count(0, 0)
         self._say(f"training {words.count(len(population), 'member')} in {folder}")
 

@@ -43,7 +43,7 @@ class LiveTable:
 
     def begin(self, folder: Path, config: Config, population: Population) -> None:
         self._folder, self._config, self._population = folder, config, population
-        self._pace = Pace(config.stop, config.values["interval"])
+        self._pace = Pace(config.stop, config.values["interval"], config.values["population"])
         self._pace.count(0, 0)
         self._live = Live(self, console=self._console, refresh_per_second=6, transient=True)
         self._live.start()

@@ -15,10 +15,11 @@ WINDOW = 10.0
 
 @dataclass
 class Pace:
-    """Counts turns and steps over the last seconds."""
+    """Counts turns and steps over the last seconds, and over so many turns as there are members at least."""
 
     stop: Stop
     interval: int
+    members: int
     _marks: deque[tuple[float, int, int]] = field(default_factory=deque)
     _turns: int = 0
     _steps: int = 0
@@ -28,8 +29,11 @@ class Pace:
         self._turns += turns
         self._steps += steps
         self._marks.append((now, self._turns, self._steps))
-        while len(self._marks) > 2 and now - self._marks[0][0] > WINDOW:
+        while len(self._marks) > 2 and self._dispensable(self._marks[1], now):
             self._marks.popleft()
+
+    def _dispensable(self, mark: tuple[float, int, int], now: float) -> bool:
+        return now - mark[0] > WINDOW and self._turns - mark[1] >= self.members
 
     @property
     def speed(self) -> tuple[float, float]:

@@ -6,6 +6,8 @@ also what a member is tested on. `procgen.mode` is easy, hard and what else a ga
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +28,7 @@ HELD_OUT = {"num_levels": 0, "start_level": 0}
 def procgen(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
     """A game of Procgen, with images [64, 64, 3]."""
     load_qt()
+    _retry()
     if name not in GAMES:
         raise ValueError(f"Procgen has no game {name!r}{closest(name, GAMES)}")
     made_with = {"mode": "easy", **options}
@@ -36,6 +39,13 @@ def procgen(name: str, options: Mapping[str, Any], *, time_limit: int | None = N
         ]
         raise ValueError(f"procgen.mode={options['mode']}: {name} has {', '.join(modes)}")
     return envpool(task, made_with, time_limit=time_limit, action_repeat=action_repeat)
+
+
+def _retry() -> None:
+    """Let EnvPool load its Procgen now if somebody imported it before the libraries were there."""
+    module = sys.modules.get("envpool.procgen")
+    if module is not None and "ProcgenEnvSpec" not in vars(module):
+        importlib.reload(module)
 
 
 def ids() -> tuple[str, ...]:

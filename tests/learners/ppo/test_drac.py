@@ -68,11 +68,11 @@ def inconsistency(which, actions):
 
 @pytest.mark.parametrize("actions", [Categories((3,), (0,), single=True), Gaussian((-1.0,), (1.0,), (1,))])
 def test_the_loss_is_zero_under_the_identity_and_only_there(actions):
-    value, slope = inconsistency("none", actions)
-    np.testing.assert_allclose(value, 0, atol=1e-5)
-    np.testing.assert_allclose(slope, 0, atol=1e-5)
     value, slope = inconsistency("color_jitter", actions)
     assert value > 1e-3
+    nothing, still = inconsistency("none", actions)
+    assert abs(nothing) < 1e-5 * value
+    assert np.abs(still).max() < 1e-4 * np.abs(slope).max()
     assert np.abs(slope).max() > 1e-3
 
 

@@ -74,7 +74,8 @@ class Window(BaseCallback):
 
 def train(index: int, options: argparse.Namespace, warm: Barrier, rates: Queue[Rate], finished: Event) -> None:
     """One training, in a process of its own."""
-    torch.set_num_threads(1)
+    if options.threads:
+        torch.set_num_threads(options.threads)
     model = PPO(
         "MlpPolicy",
         make_vec_env("CartPole-v1", n_envs=options.envs, seed=index),
@@ -119,6 +120,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--minibatches", type=int, default=32, help="per epoch")
     parser.add_argument("--seconds", type=float, default=20.0, help="the least time to measure, per process")
     parser.add_argument("--fused-adam", action="store_true", help="torch's fused Adam, which is not SB3's default")
+    parser.add_argument("--threads", type=int, default=1, help="of torch in each process; 0: as many as it takes by itself")
     parser.add_argument("--processes", type=int, default=1, help="trainings at the same time")
     options = parser.parse_args()
     if options.envs * options.unroll % options.minibatches:

@@ -17,6 +17,7 @@ from evolute.learners.ppo.settings import Traced
 BETAS = (0.9, 0.999)
 SHUFFLES = 64
 LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clipped", "consistency")
+"""The last one is DrAC's, and zero without it."""
 TINY = 1e-8
 Carried = tuple[Optimiser, jax.Array]
 
@@ -112,10 +113,12 @@ def _learn(
         slope = jnp.concatenate([slopes[name].ravel() for name in weights])
         return (_adam(optimiser, slope, draw, h), sums + losses), None
 
-    blank = jnp.zeros((len(LOSSES), *_rows(model)))
+    told = len(LOSSES) if model.augmented else len(LOSSES) - 1
+    blank = jnp.zeros((told, *_rows(model)))
     epochs = h.epochs.astype(jnp.int32)
     optimiser, sums = jax.lax.fori_loop(0, epochs, epoch, (optimiser, blank))
-    return optimiser, jnp.sum(sums.reshape((len(LOSSES), -1)), axis=1) / (h.epochs * model.minibatches)
+    means = jnp.sum(sums.reshape((told, -1)), axis=1) / (h.epochs * model.minibatches)
+    return optimiser, jnp.pad(means, (0, len(LOSSES) - told))
 
 
 def _rows(model: Model) -> tuple[int, ...]:
@@ -162,11 +165,11 @@ def _loss(
     clipped = (jnp.abs(ratio - 1) > h.clip).astype(jnp.float32)
     share = known.valid / jnp.maximum(jnp.sum(known.valid), 1) if model.masked else 1 / math.prod(gain.shape)
     each = 0.5 * h.value_weight * error - gain - h.entropy * entropy
-    apart = jnp.zeros_like(gain)
+    told = [-gain, 0.5 * error, entropy, ratio - 1 - log_ratio, clipped]
     if model.augmented:
         apart = _inconsistency(model, weights, table, draw, h, key, (outputs, value))
-        each += h.augmentation_weight * apart
-    return jnp.sum(each * share), jnp.stack([-gain, 0.5 * error, entropy, ratio - 1 - log_ratio, clipped, apart]) * share
+        each, told = each + h.augmentation_weight * apart, [*told, apart]
+    return jnp.sum(each * share), jnp.stack(told) * share
 
 
 def _inconsistency(

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ ENGINES = {
     "ray": {"engine": "ray", "workers": CORES},
 }
 STATE = 10_000_000
+EXCHANGES = 10
 REPEATS = 3
 
 
@@ -127,7 +129,7 @@ def exchange() -> None:
 
 
 def exchange_ranks(_: dict[str, Any]) -> None:
-    """On two ranks: rank 1 gets the same bytes from rank 0 by raw calls and by asking for a state."""
+    """On two ranks: rank 1 gets the same bytes from rank 0 by raw calls and by asking for a state, in turn."""
     import queue
     import threading
 
@@ -146,10 +148,10 @@ def exchange_ranks(_: dict[str, Any]) -> None:
     seat = Seat(here, Host(lambda message: None), lambda source, message: over.put(message))
     seat.open(lambda place: Holder())
     raw: list[float] = []
-    done = threading.Event()
+    asked: list[float] = []
+    buffer, word = np.ones(STATE, np.uint8), np.zeros(1, np.uint8)
 
-    def raw_calls() -> None:
-        buffer, word = np.ones(STATE, np.uint8), np.zeros(1, np.uint8)
+    def raw_calls(done: threading.Event) -> None:
         for _ in range(20):
             started = time.perf_counter()
             if here.rank == 0:
@@ -161,17 +163,20 @@ def exchange_ranks(_: dict[str, Any]) -> None:
             raw.append(time.perf_counter() - started)
         done.set()
 
-    here.do(raw_calls)
-    done.wait()
+    for _ in range(EXCHANGES):
+        done = threading.Event()
+        here.do(partial(raw_calls, done))
+        done.wait()
+        if here.rank == 0:
+            over.get()
+            continue
+        for _ in range(20):
+            started = time.perf_counter()
+            assert len(seat.ask("0", "give", [0, 0])["weights"]) == STATE
+            asked.append(time.perf_counter() - started)
+        here.send(0, {"over": True})
     if here.rank == 0:
-        over.get()
         return
-    asked: list[float] = []
-    for _ in range(20):
-        started = time.perf_counter()
-        assert len(seat.ask("0", "give", [0, 0])["weights"]) == STATE
-        asked.append(time.perf_counter() - started)
-    here.send(0, {"over": True})
     print(json.dumps({"raw": 1e3 * float(np.median(raw)), "state": 1e3 * float(np.median(asked))}))
 
 

@@ -10,6 +10,7 @@ import atexit
 import functools
 import queue
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -23,10 +24,8 @@ from evolute.engines.wire import Array, decoded, encoded
 
 HEAD, BODY = 1, 2
 """Tags: messages, and the large arrays that follow one."""
-EAGER = 200
-"""How often to look again at once before the first pause."""
-PAUSES = (20e-6, 1e-3)
-"""The shortest and the longest pause between two looks, in seconds."""
+PAUSES = ((5e-4, 0.0), (1e-2, 2e-5), (0.1, 2e-4), (float("inf"), 1e-3))
+"""Until so many seconds after something happened, so long is the pause between two looks."""
 Job = Callable[[], None]
 """Something that the thread is to do."""
 
@@ -95,12 +94,14 @@ class Ranks:
         self.comm = MPI.COMM_WORLD.Dup()
         self.rank, self.size = self.comm.Get_rank(), self.comm.Get_size()
         self._begun.set()
-        idle, status = 0, MPI.Status()
+        acted, status = time.perf_counter(), MPI.Status()
         while not self._over or self._sending:
-            idle = 0 if self._look(idle, status) else idle + 1
+            idle = time.perf_counter() - acted
+            if self._look(idle, status):
+                acted = time.perf_counter()
         MPI.Finalize()
 
-    def _look(self, idle: int, status: Any) -> bool:
+    def _look(self, idle: float, status: Any) -> bool:
         """Do what is to be done, and say whether there was anything; the longer there was not, the longer the pause."""
         acted = False
         try:
@@ -114,10 +115,8 @@ class Ranks:
         self._sending = [(request, kept) for request, kept in self._sending if not request.Test()]
         return acted
 
-    def _pause(self, idle: int) -> float:
-        if idle < EAGER or self._sending:
-            return 0.0
-        return min(PAUSES[1], PAUSES[0] * 1.1 ** min(idle - EAGER, 100))
+    def _pause(self, idle: float) -> float:
+        return 0.0 if self._sending else next(pause for until, pause in PAUSES if idle < until)
 
     def _send(self, rank: int, message: Tree) -> None:
         bulk: list[Array] = []

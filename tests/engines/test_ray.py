@@ -38,6 +38,16 @@ def test_a_node_that_is_removed_takes_its_workers_with_it_and_the_run_goes_on(tm
     assert story(Run.open(tmp_path / "cut"))["workers_lost"] == 1
 
 
+def test_a_run_that_was_started_inline_is_resumed_on_ray(tmp_path):
+    for folder, turns in (("whole", 6), ("moved", 3)):
+        command = [sys.executable, "-m", "evolute", "run", "toy", "--folder", folder, "-m", f"stop.turns={turns}"]
+        assert subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True).returncode == 0
+    command = [sys.executable, "-m", "evolute", "resume", "moved", "-m", "engine=ray", "workers=2", "stop.turns=6"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert outcome(tmp_path / "moved")[1] == outcome(tmp_path / "whole")[1]
+
+
 def commands() -> list[str]:
     """The commands of the section on a Ray cluster in docs/engines.md."""
     section = (ROOT / "docs" / "engines.md").read_text().partition("## A Ray cluster")[2].partition("\n## ")[0]

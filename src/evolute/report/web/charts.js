@@ -316,7 +316,10 @@ const Charts = (() => {
         });
         return line;
       }));
-      [...head.children].forEach((cell, at) => cell.setAttribute("aria-sort", at !== chosen ? "none" : falling ? "descending" : "ascending"));
+      [...head.children].forEach((cell, at) => {
+        cell.className = rows.some((row) => typeof row[at] === "number") ? "number" : "";
+        cell.setAttribute("aria-sort", at !== chosen ? "none" : falling ? "descending" : "ascending");
+      });
     };
     columns.forEach((name, at) => {
       const button = create("button", { type: "button", textContent: name });

@@ -107,7 +107,6 @@ PROBLEMS = {
     "PPO on CartPole": Problem(
         ppo,
         NUMBERS,
-        seeds=10,
         settings={"env": "CartPole-v1", "population": 4, "interval": 2048, "stop": {"turns": 25}, "space": PPO_SPACE},
     ),
     "PPO on Pong": Problem(

@@ -1,6 +1,6 @@
 """DrAC-PPO on a Procgen game with a tiny budget, against random play on the same levels.
 
-python benchmarks/procgen.py --game starpilot --steps 24576
+python benchmarks/procgen.py                          # fruitbot, 98,304 steps, about six minutes
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def spread(returns: Sequence[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--game", default="starpilot")
+    parser.add_argument("--game", default="fruitbot")
     parser.add_argument("--levels", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=24_576)
-    parser.add_argument("--augmentation", default="crop")
+    parser.add_argument("--steps", type=int, default=98_304)
+    parser.add_argument("--augmentation", default="cutout")
     options = parser.parse_args()
     chance = random_play(options.game, options.levels)
     started = time.perf_counter()

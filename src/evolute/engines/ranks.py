@@ -24,7 +24,7 @@ from evolute.engines.wire import Array, decoded, encoded
 
 HEAD, BODY = 1, 2
 """Tags: messages, and the large arrays that follow one."""
-PAUSES = ((5e-4, 0.0), (1e-2, 2e-5), (0.1, 2e-4), (float("inf"), 1e-3))
+PAUSES = ((5e-4, 0.0), (1e-2, 2e-5), (0.1, 2e-4), (1.0, 1e-3), (float("inf"), 5e-3))
 """Until so many seconds after something happened, so long is the pause between two looks."""
 Job = Callable[[], None]
 """Something that the thread is to do."""

@@ -85,9 +85,19 @@ TASKS = {
     ),
     "MinAtar Breakout": Task(
         "gymnax:Breakout-MinAtar",
-        1_996_800,
+        491_520,
         5,
-        {"lr": 1e-3, "anneal": 2_000_000, "entropy": 0.01, "envs": 16, "unroll": 64, "widths": [128], "activation": "relu"},
+        {
+            "network": "mlp",
+            "lr": 2.5e-3,
+            "anneal": 2_000_000,
+            "entropy": 0.01,
+            "envs": 32,
+            "unroll": 64,
+            "minibatches": 8,
+            "widths": [128, 128],
+            "activation": "relu",
+        },
     ),
     "Pong": Task(
         "pong",

@@ -148,7 +148,12 @@ def default(repeats: int) -> None:
     best = peer("sb3_cartpole", repeats, **DEFAULT, processes=2, seconds=15)
     usual = peer("sb3_cartpole", repeats, **DEFAULT, processes=2, seconds=15, threads=0)
     figure = ours("product", repeats, ppo=DEFAULT, turns=8)
-    say("SB3's defaults: 1 env x 2048, 10 epochs, 32", figure, ("two SB3, one thread each", best), ("two SB3 as they come", usual))
+    say(
+        "SB3's defaults: 1 env x 2048, 10 epochs, 32",
+        figure,
+        ("two SB3, one thread each", best),
+        ("two SB3 as they come", usual),
+    )
 
 
 def against_bare(repeats: int) -> None:

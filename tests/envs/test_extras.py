@@ -115,6 +115,7 @@ def test_the_control_suite_ends_by_its_time_and_follows_from_its_seed():
     assert [step[3] for step in steps] == [False] * 4 + [True]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_brax_is_stepped():
     need("brax")
     import jax

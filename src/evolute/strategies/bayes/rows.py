@@ -19,6 +19,9 @@ from evolute.core.order import Hparams
 from evolute.core.population import Population, Turn
 from evolute.strategies.bayes.points import Array, Layout, Points
 
+FAR = 100.0
+"""How far outside of all scores before a score may lie, in widths of their range: none of them tells of it any more."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -48,7 +51,10 @@ class Rows:
     def context(self, score: Array | float) -> Array:
         """A score on the scale on which the scores before these rows run from 0 to 1."""
         low, high = float(self.before.min()) / 2, float(self.before.max()) / 2  # halves, lest a difference overflow
-        return np.asarray((score / 2 - low) / (high - low) if high > low else np.zeros_like(score), dtype=np.float64)
+        if high <= low:
+            return np.zeros_like(score, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            return np.clip((np.asarray(score, dtype=np.float64) / 2 - low) / (high - low), -FAR, FAR)
 
 
 def newest_rows(population: Population, *, interval: int, limit: int) -> Rows:

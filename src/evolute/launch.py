@@ -303,7 +303,7 @@ def _advice(learner: Learner[Any], config: Config, interval: int) -> Sequence[st
     examples = [{**config.learner.settings, **config.space.sample(rng)} for _ in range(EXAMPLES)]
     limit = f"nothing says when the run is over, so it ends after {config.stop.turns} turns; stop.turns or steps says it"
     try:
-        return [*([limit] if config.endless else []), *learner.advice(interval, examples)]
+        return [*([limit] if config.open_ended else []), *learner.advice(interval, examples)]
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
 

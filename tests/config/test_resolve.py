@@ -493,11 +493,11 @@ def test_every_given_value_keeps_its_source_and_the_rest_are_defaults():
 
 def test_a_run_of_which_nothing_says_when_it_is_over_has_twenty_turns_and_says_so():
     config = resolved(override_all("learner=ppo", "env=CartPole-v1"))
-    assert config.endless
+    assert config.open_ended
     assert (config.stop.turns, config.values["interval"]) == (20, 10_000)
     assert any("ends after 20 turns" in advice for advice in assembled(config, {}).advice)
     limited = resolved(override_all("learner=ppo", "env=CartPole-v1", "steps=1M", "interval=5k"))
-    assert not limited.endless
+    assert not limited.open_ended
     assert (limited.stop.turns, limited.values["interval"]) == (None, 5_000)
 
 

@@ -44,7 +44,7 @@ class Config:
     defaults: Mapping[str, Any]
 
     @property
-    def endless(self) -> bool:
+    def open_ended(self) -> bool:
         """Whether nothing was said of when the run is over."""
         return self.defaults.get("stop.turns") is not None
 

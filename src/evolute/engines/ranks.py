@@ -1,7 +1,7 @@
 """This process among the ranks of an MPI job. One thread makes all MPI calls; others give it messages to send.
 
 It looks for messages instead of waiting for one, which in most MPIs would keep a core busy, and looks less often the longer
-nothing happens.
+nothing happens: each look takes Python's lock from whoever trains.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ HEAD, BODY = 1, 2
 """Tags: messages, and the large arrays that follow one."""
 PAUSES = ((5e-4, 0.0), (1e-2, 2e-5), (0.1, 2e-4), (1.0, 1e-3), (float("inf"), 5e-3))
 """Until so many seconds after something happened, so long is the pause between two looks."""
+SIGNS = ("said", "alive")
+"""Messages that come along in the middle of a turn and that nobody waits for: they do not count as something happening."""
 Job = Callable[[], None]
 """Something that the thread is to do."""
 
@@ -48,7 +50,7 @@ class Ranks:
     inbox: queue.SimpleQueue[tuple[int, Tree]] = field(default_factory=queue.SimpleQueue)
     tickets: count[int] = field(default_factory=lambda: count(1))
     deliver: Callable[[int, Tree], None] | None = None
-    _jobs: queue.SimpleQueue[Job] = field(default_factory=queue.SimpleQueue)
+    _jobs: queue.SimpleQueue[tuple[Job, bool]] = field(default_factory=queue.SimpleQueue)
     _sending: list[tuple[Any, Array]] = field(default_factory=list)
     _begun: threading.Event = field(default_factory=threading.Event)
     _over: bool = False
@@ -63,11 +65,11 @@ class Ranks:
 
     def send(self, rank: int, message: Tree) -> None:
         """Send a message; large arrays go as they lie in memory, so they must not change until they have arrived."""
-        self._jobs.put(lambda: self._send(rank, message))
+        self._jobs.put((lambda: self._send(rank, message), _matters(message)))
 
     def do(self, job: Job) -> None:
         """Do something with the communicator, after all that was to be sent before."""
-        self._jobs.put(job)
+        self._jobs.put((job, True))
 
     def take(self, source: int, message: Tree) -> None:
         """A message has come: for `deliver`, or if nobody is there yet for the inbox."""
@@ -78,7 +80,7 @@ class Ranks:
 
     def leave(self) -> None:
         """Finish MPI when everything has been sent."""
-        self._jobs.put(self._end)
+        self._jobs.put((self._end, True))
         self._thread.join()
 
     def _live(self) -> None:
@@ -102,16 +104,15 @@ class Ranks:
         MPI.Finalize()
 
     def _look(self, idle: float, status: Any) -> bool:
-        """Do what is to be done, and say whether there was anything; the longer there was not, the longer the pause."""
+        """Do what is to be done, and say whether any of it matters; the longer nothing did, the longer the pause."""
         acted = False
         try:
-            self._jobs.get(timeout=self._pause(idle))()
-            acted = True
+            job, acted = self._jobs.get(timeout=self._pause(idle))
+            job()
         except queue.Empty:
             pass
         while (message := self.comm.Improbe(tag=HEAD, status=status)) is not None:
-            acted = True
-            self._receive(message, status.Get_source(), status.Get_count())
+            acted |= self._receive(message, status.Get_source(), status.Get_count())
         self._sending = [(request, kept) for request, kept in self._sending if not request.Test()]
         return acted
 
@@ -126,7 +127,7 @@ class Ranks:
             flat = array.reshape(-1).view(np.uint8)
             self._sending.append((self.comm.Isend(flat, rank, BODY), flat))
 
-    def _receive(self, message: Any, source: int, size: int) -> None:
+    def _receive(self, message: Any, source: int, size: int) -> bool:
         head = np.empty(size, np.uint8)
         message.Recv(head)
 
@@ -135,7 +136,13 @@ class Ranks:
             self.comm.Recv(array.reshape(-1).view(np.uint8), source, BODY)
             return array
 
-        self.take(source, decoded(head.data, bulk))
+        came = decoded(head.data, bulk)
+        self.take(source, came)
+        return _matters(came)
 
     def _end(self) -> None:
         self._over = True
+
+
+def _matters(message: Tree) -> bool:
+    return not any(sign in message for sign in SIGNS)

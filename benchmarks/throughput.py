@@ -1,11 +1,11 @@
 """How fast a population trains: PPO with two 64x64 networks on CartPole, 16 members, against what people use today.
 
-Every line is a ratio of figures measured in this run, one after another on the same machine, each the best of `--repeats`.
+What is compared is measured in turn, `--repeats` times, and the median of the ratios counts.
 Evolute's figures are of the whole product: `evolute.run` with journal, checkpoints, fitness and PBT, from the end of its
 first turn (which compiles) to the end of its last. Peers train in environments of their own under benchmarks/.venvs, which
 this script makes when they are missing; they are given the settings in which they were found fastest.
 
-    python benchmarks/throughput.py                       # everything; about half an hour
+    python benchmarks/throughput.py                       # everything; about three quarters of an hour
     python benchmarks/throughput.py matched default       # some parts
 """
 
@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 HERE = Path(__file__).parent
@@ -99,14 +100,14 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
     return {"steps_per_second": steps / (time.perf_counter() - started), "cpu_share": 1.0}
 
 
-def ours(kind: str, repeats: int, **options: Any) -> float:
-    """The best of several runs, each in a process of its own."""
+def ours(kind: str, **options: Any) -> Callable[[], float]:
+    """A run of ours in a process of its own."""
     command = [sys.executable, __file__, "--measure", kind, json.dumps({"turns": 24, **options})]
-    return max(_answer(command)["steps_per_second"] for _ in range(repeats))
+    return lambda: _answer(command)["steps_per_second"]
 
 
-def peer(name: str, repeats: int, **options: Any) -> float:
-    """The best of several runs of a peer in its own virtual environment."""
+def peer(name: str, **options: Any) -> Callable[[], float]:
+    """A run of a peer in its own virtual environment."""
     venv = VENVS / name
     if not venv.exists():
         print(f"(making the environment of {name})", flush=True)
@@ -114,11 +115,20 @@ def peer(name: str, repeats: int, **options: Any) -> float:
         requirements = str(PEERS / f"{name}.txt")
         subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", "-r", requirements], check=True)
     flags = [text for key, value in options.items() for text in (f"--{key}", str(value))]
-    command = [str(venv / "bin" / "python"), str(PEERS / f"{name}.py"), *flags]
-    answers = [_answer(command) for _ in range(repeats)]
-    if all(answer.get("cpu_share", 1) < 0.9 for answer in answers):
-        print(f"  warning: {name} was disturbed: it had {answers[0]['cpu_share']:.0%} of its cores")
-    return max(answer["steps_per_second"] for answer in answers)
+
+    def measure() -> float:
+        answer = _answer([str(venv / "bin" / "python"), str(PEERS / f"{name}.py"), *flags])
+        if answer.get("cpu_share", 1) < 0.9:
+            print(f"  warning: {name} was disturbed: it had {answer['cpu_share']:.0%} of its cores")
+        return answer["steps_per_second"]
+
+    return measure
+
+
+def in_turn(repeats: int, *measures: Callable[[], float]) -> list[list[float]]:
+    """The figures of each, measured one after another, and all over again."""
+    rounds = [[measure() for measure in measures] for _ in range(repeats)]
+    return [list(figures) for figures in zip(*rounds, strict=True)]
 
 
 def _answer(command: list[str]) -> dict[str, float]:
@@ -129,68 +139,70 @@ def _answer(command: list[str]) -> dict[str, float]:
     return answer
 
 
-def say(text: str, figure: float, *others: tuple[str, float]) -> None:
-    """A figure and its ratios to others."""
-    ratios = "".join(f"   {figure / other:6.1f}x {name} ({other:,.0f})" for name, other in others)
-    print(f"{text:48} {figure:10,.0f} steps/s{ratios}", flush=True)
+def say(text: str, figures: list[float], *others: tuple[str, list[float]]) -> None:
+    """The median of some figures, and of their ratios to others."""
+    ratios = "".join(f"   {_ratio(figures, other):6.2f}x {name} ({median(other):,.0f})" for name, other in others)
+    print(f"{text:48} {median(figures):10,.0f} steps/s{ratios}", flush=True)
+
+
+def _ratio(figures: list[float], others: list[float]) -> float:
+    return median(figure / other for figure, other in zip(figures, others, strict=True))
 
 
 def matched(repeats: int) -> None:
-    sb3 = peer("sb3_cartpole", repeats, **MATCHED, processes=2, seconds=15)
-    agile = peer("agilerl_cartpole", repeats, seconds=15)
-    ray = peer("ray_tune_sb3", 1, seconds=60)
-    figure = ours("product", repeats)
-    say("8 envs x 128, 4 epochs, 4 minibatches", figure, ("two SB3", sb3), ("AgileRL", agile), ("Ray Tune with SB3", ray))
+    sb3 = peer("sb3_cartpole", **MATCHED, processes=2, seconds=15)
+    agile, ray = peer("agilerl_cartpole", seconds=15), peer("ray_tune_sb3", seconds=60)
+    one, two, three, figures = in_turn(repeats, sb3, agile, ray, ours("product"))
+    say("8 envs x 128, 4 epochs, 4 minibatches", figures, ("two SB3", one), ("AgileRL", two), ("Ray Tune with SB3", three))
 
 
 def default(repeats: int) -> None:
     """Two processes of SB3, with one thread each, which is best for it, and with as many as PyTorch takes by itself."""
-    best = peer("sb3_cartpole", repeats, **DEFAULT, processes=2, seconds=15)
-    usual = peer("sb3_cartpole", repeats, **DEFAULT, processes=2, seconds=15, threads=0)
-    figure = ours("product", repeats, ppo=DEFAULT, turns=8)
+    best = peer("sb3_cartpole", **DEFAULT, processes=2, seconds=15)
+    usual = peer("sb3_cartpole", **DEFAULT, processes=2, seconds=15, threads=0)
+    one, two, figures = in_turn(repeats, best, usual, ours("product", ppo=DEFAULT, turns=8))
     say(
-        "SB3's defaults: 1 env x 2048, 10 epochs, 32",
-        figure,
-        ("two SB3, one thread each", best),
-        ("two SB3 as they come", usual),
+        "SB3's defaults: 1 env x 2048, 10 epochs, 32", figures, ("two SB3, one thread each", one), ("two SB3 as they come", two)
     )
 
 
 def against_bare(repeats: int) -> None:
-    pairs = [(ours("product", 1), ours("bare", 1)) for _ in range(repeats)]
-    whole, loop = max(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
+    whole, loop = in_turn(repeats, ours("product"), ours("bare"))
     say("the whole product", whole, ("of its bare compiled loop", loop))
 
 
 def host(repeats: int) -> None:
-    sb3 = peer("sb3_cartpole", repeats, **MATCHED, processes=2, seconds=15)
-    for text, env in (
-        ("envpool", "envpool:CartPole-v1"),
-        ("Gymnasium, vectorised", "gym:CartPole-v1"),
-        ("Gymnasium, single envs", "benchmarks.throughput:plain_cartpole"),
-    ):
-        say(f"host environments: {text}", ours("product", repeats, env=env, turns=8), ("two SB3", sb3))
+    sb3 = peer("sb3_cartpole", **MATCHED, processes=2, seconds=15)
+    envs = {
+        "envpool": "envpool:CartPole-v1",
+        "Gymnasium, vectorised": "gym:CartPole-v1",
+        "Gymnasium, single envs": "benchmarks.throughput:plain_cartpole",
+    }
+    peers, *found = in_turn(repeats, sb3, *(ours("product", env=env, turns=8) for env in envs.values()))
+    for text, figures in zip(envs, found, strict=True):
+        say(f"host environments: {text}", figures, ("two SB3", peers))
 
 
 def sizes(repeats: int) -> None:
-    found = {size: ours("product", repeats, population=size, turns=max(6, 384 // size)) for size in (2, 4, 8, 16, 64, 256)}
-    for size, figure in found.items():
-        say(f"population {size}", figure, ("of the best", max(found.values())))
+    sizes = (2, 4, 8, 16, 64, 256)
+    found = in_turn(repeats, *(ours("product", population=size, turns=max(6, 384 // size)) for size in sizes))
+    best = max(found, key=median)
+    for size, figures in zip(sizes, found, strict=True):
+        say(f"population {size}", figures, ("of the best", best))
 
 
 def widths(repeats: int) -> None:
     """Against the arithmetic: multiply-adds of policy and value network, relative to width 64."""
     work = {width: 2 * (4 * width + width * width) + 3 * width for width in (64, 128, 256)}
-    found = {width: ours("product", repeats, ppo={"widths": [width, width]}, turns=8) for width in work}
-    for width, figure in found.items():
-        share = figure * work[width] / (found[64] * work[64])
-        print(f"widths {width:3}: {figure:10,.0f} steps/s, {share:.2f} of the arithmetic per second of width 64")
+    found = in_turn(repeats, *(ours("product", ppo={"widths": [width, width]}, turns=8) for width in work))
+    for width, figures in zip(work, found, strict=True):
+        share = _ratio(figures, found[0]) * work[width] / work[64]
+        print(f"widths {width:3}: {median(figures):10,.0f} steps/s, {share:.2f} of the arithmetic per second of width 64")
 
 
 def peak(repeats: int) -> None:
     """What share of the machine's arithmetic the product reaches, and what its matrix products alone would allow."""
-    figure = ours("product", repeats)
-    large, small = (max(ours(kind, 1) for _ in range(repeats)) for kind in ("large", "small"))
+    figure, large, small = (median(found) for found in in_turn(repeats, ours("product"), ours("large"), ours("small")))
     print(f"one large matrix product on all cores: {large / 1e9:.0f} GFLOP/s; those of a minibatch: {small / 1e9:.0f} GFLOP/s")
     print(f"the product makes {figure * _work() / 1e9:.0f} GFLOP/s, {figure * _work() / large:.0%} of the first and ", end="")
     print(f"{figure * _work() / small:.0%} of the second, which alone would allow {small / _work():,.0f} steps/s")
@@ -306,7 +318,7 @@ MEASURES = {"product": product, "bare": bare, "gather": gather, "large": large, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     sys.path.insert(0, str(HERE.parent))

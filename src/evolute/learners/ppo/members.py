@@ -42,6 +42,7 @@ def start(devices: int) -> None:
         os.environ["XLA_FLAGS"] = f"{flags} {FLAGS}".strip()
     try:
         jax.config.update("jax_num_cpu_devices", devices)
+        jax.config.update("jax_cpu_enable_async_dispatch", False)  # short calls need not wake another thread
         ready = True
     except RuntimeError:
         ready = ready and jax.local_device_count() == devices

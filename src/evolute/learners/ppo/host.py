@@ -24,7 +24,7 @@ from evolute.learners.ppo.episodes import Array, Episodes
 from evolute.learners.ppo.evaluate import LIMIT, Played, Player
 from evolute.learners.ppo.model import Learnt, Model, Rollout
 from evolute.learners.ppo.programs import Programs
-from evolute.learners.ppo.rollout import normalised, view
+from evolute.learners.ppo.rollout import normalised, outputs_of, view
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.state import Assignment, State, Trained, key_data, stacked, unstacked
 from evolute.learners.ppo.update import LOSSES, improve
@@ -84,7 +84,10 @@ def act(model: Model, greedy: bool, acted: Acted, sight: Sight, time: jax.Array)
     weights = networks.unpacked(model.network, sight.weights)
     memory = acted.memory * (1 - sight.first)[:, None]
     obs = view(model, sight.moments, sight.normalize_obs)(sight.obs)
-    outputs, memory = networks.policy(model.network, weights, obs, memory)
+    if model.network.memory:
+        outputs, memory = networks.policy(model.network, weights, obs, memory)
+    else:
+        outputs = outputs_of(model, weights, obs)
     action = model.actions.mode(weights, outputs) if greedy else model.actions.sample(weights, outputs, sight.noise[time])
     return Acted(jnp.concatenate([action, outputs], axis=-1), memory)
 

@@ -123,7 +123,7 @@ def _live(
         if model.network.shared:
             outputs, value, memory = networks.both(model.network, weights, seen(worlds.obs), memory)
         else:
-            outputs, value = _outputs(model, weights, seen(worlds.obs)), None
+            outputs, value = outputs_of(model, weights, seen(worlds.obs)), None
         action = model.actions.sample(weights, outputs, noise)
         states = jax.tree.unflatten(structure, worlds.states)
         moved = jax.vmap(env.step)(_keys(stepping, 2 * time, model), states, model.actions.to_env(action))
@@ -155,10 +155,10 @@ def _live(
     return rollout, after, last_value, (returned, length)
 
 
-def _outputs(model: Model, weights: Weights, obs: jax.Array) -> jax.Array:
+def outputs_of(model: Model, weights: Weights, obs: jax.Array) -> jax.Array:
     """The policy's outputs without memory; of few environments one by one, so that the whole step becomes one function."""
-    memory = jnp.zeros((model.envs, model.network.units))
-    if model.envs > FEW or not model.network.twin or jax.default_backend() != "cpu":
+    memory = jnp.zeros((len(obs), model.network.units))
+    if len(obs) > FEW or not model.network.twin or jax.default_backend() != "cpu":
         return networks.policy(model.network, weights, obs, memory)[0]
     found: jax.Array = jax.lax.map(lambda one: networks.policy(model.network, weights, one[None], memory[:1])[0][0], obs)
     return found

@@ -18,7 +18,7 @@ from evolute.learners.ppo.learner import _traced
 from evolute.learners.ppo.model import Model
 from evolute.learners.ppo.networks import Network
 from evolute.learners.ppo.settings import Settings
-from evolute.learners.ppo.update import Draw, Table
+from evolute.learners.ppo.update import Draw, Facts, Table
 
 SMALL = {"envs": 2, "unroll": 8, "minibatches": 1, "epochs": 1, "widths": (8,), "network": "cnn"}
 
@@ -55,13 +55,13 @@ def inconsistency(which, actions):
     obs = jnp.asarray(np.random.default_rng(1).integers(0, 256, (16, 8, 8, 3), np.uint8))
     h = _traced({**vars(Settings()), "augmentation": which})
     memory = jnp.zeros((4, 1))
-    draw = Draw(jnp.arange(16), jnp.arange(16), jnp.zeros(0), jnp.zeros(()), jnp.zeros(()))
+    facts = jnp.zeros((actions.width + len(Facts._fields), 16))
+    draw = Draw(jnp.arange(16), jnp.arange(16), facts, jnp.zeros(()), jnp.zeros(()))
 
     def loss(vector):
         weights = networks.grouped(network, vector)
-        outputs, value, _ = networks.both(network, weights, obs, memory)
-        said = (jnp.moveaxis(outputs, -1, 0), value)
-        return jnp.sum(update._inconsistency(model, weights, Table(obs, obs, memory), draw, h, jax.random.key(0), said))
+        said = update._said(model, weights, Table(obs, obs, memory), draw, h, jax.random.key(0))
+        return jnp.sum(update._inconsistency(model, said, *said.again))
 
     return jax.jit(jax.value_and_grad(loss))(vector)
 

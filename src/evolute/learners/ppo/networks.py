@@ -134,12 +134,12 @@ def twins(network: Network, weights: Weights, obs: jax.Array) -> tuple[jax.Array
     x = act(jnp.tensordot(weights["twins/dense0/w"], obs, axes=((1,), (0,))) + weights["twins/dense0/b"][..., None])
     for place in range(1, len(network.widths)):
         name = f"twins/dense{place}"
-        x = act(jnp.einsum("tio,tib->tob", weights[f"{name}/w"], x) + weights[f"{name}/b"][..., None])
+        x = act(_turned(weights[f"{name}/w"], x) + weights[f"{name}/b"][..., None])
     width = network.widths[-1]
     policy, value = jnp.pad(weights["policy/w"], ((0, width), (0, 0))), jnp.pad(weights["value/w"], ((width, 0), (0, 0)))
     heads = jnp.concatenate([policy, value], axis=1)
     bias = jnp.concatenate([weights["policy/b"], weights["value/b"]])
-    both = jnp.einsum("io,ib->ob", heads, x.reshape((2 * width, -1))) + bias[:, None]
+    both = _turned(heads[None], x.reshape((1, 2 * width, -1)))[0] + bias[:, None]
     return both[:-1], both[-1]
 
 
@@ -293,6 +293,30 @@ def _remembered(network: Network, weights: Weights, features: jax.Array, memory:
 
 def _affine(weights: Weights, name: str, x: jax.Array) -> jax.Array:
     return _product(x, weights[f"{name}/w"]) + weights[f"{name}/b"]
+
+
+@jax.custom_vjp
+def _turned(w: jax.Array, x: jax.Array) -> jax.Array:
+    """Layers [twin, in, out] of columns [twin, in, row], as [twin, out, row].
+
+    On CPUs a product is faster if its first factor lies as it is read, here and in the gradient: that is worth a copy.
+    """
+    upright: jax.Array = jax.lax.optimization_barrier(jnp.swapaxes(w, 1, 2))
+    return upright @ x
+
+
+def _turned_forward(w: jax.Array, x: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    return _turned(w, x), (w, x)
+
+
+def _turned_backward(kept: tuple[jax.Array, jax.Array], slope: jax.Array) -> tuple[jax.Array, jax.Array]:
+    w, x = kept
+    if w.shape[2] < NARROW:
+        return jnp.swapaxes(jnp.einsum("tob,tib->toi", slope, x), 1, 2), w @ slope
+    return jnp.einsum("tib,tob->tio", x, slope), w @ slope
+
+
+_turned.defvjp(_turned_forward, _turned_backward)
 
 
 @jax.custom_vjp

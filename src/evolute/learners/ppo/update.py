@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clipped", "consistency"
 """The last one is DrAC's, and zero without it."""
 TINY = 1e-8
 Carried = tuple[Optimiser, jax.Array]
+Pair = TypeVar("Pair")
 
 
 class Table(NamedTuple):
@@ -53,6 +55,16 @@ class Draw(NamedTuple):
     facts: jax.Array
     rate: jax.Array
     root: jax.Array
+
+
+class Said(NamedTuple):
+    """What the networks say of a minibatch: outputs [output, (time,) row] and values [(time,) row], `again` of its augmented
+    images, if it has any; and what else of the weights the loss depends on."""
+
+    outputs: jax.Array
+    value: jax.Array
+    spread: dict[str, jax.Array]
+    again: tuple[jax.Array, jax.Array] | None = None
 
 
 def improve(
@@ -109,9 +121,16 @@ def _learn(
         optimiser, sums = carried
         weights = networks.grouped(model.network, optimiser.weights)
         chance = jax.random.fold_in(key, optimiser.count)
-        slopes, losses = jax.grad(_loss, argnums=1, has_aux=True)(model, weights, table, draw, h, chance)
-        slope = jnp.concatenate([slopes[name].ravel() for name in weights])
-        return (_adam(optimiser, slope, draw, h), sums + losses), None
+        said, back = jax.vjp(lambda weights: _said(model, weights, table, draw, h, chance), weights)
+
+        def judged(carried: tuple[Said, jax.Array]) -> tuple[Said, jax.Array]:
+            slopes, losses = jax.grad(_loss, has_aux=True)(carried[0], model, draw, h)
+            return slopes, carried[1] + losses
+
+        slopes, sums = _as_one(judged, (said, sums), optimiser.count)
+        by_name = back(slopes)[0]
+        slope = jnp.concatenate([by_name[name].ravel() for name in weights])
+        return (_adam(optimiser, slope, draw, h), sums), None
 
     told = len(LOSSES) if model.augmented else len(LOSSES) - 1
     blank = jnp.zeros((told, *_rows(model)))
@@ -147,49 +166,55 @@ def _centred(model: Model, facts: jax.Array, h: Traced) -> jax.Array:
     return jnp.where(h.normalize_advantage > 0, (advantage - mean) / (jnp.sqrt(variance) + TINY), advantage)
 
 
-def _loss(
-    model: Model, weights: networks.Weights, table: Table, draw: Draw, h: Traced, key: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def _as_one(function: Callable[[Pair], Pair], carried: Pair, count: jax.Array) -> Pair:
+    """`function(carried)`. On CPUs XLA makes one function of a loop over little data, which saves the calls of its many
+    small operations; this one goes round once, which XLA cannot know as long as `count`, which is not negative, is a value."""
+    if jax.default_backend() != "cpu":
+        return function(carried)
+    made: Pair = jax.lax.fori_loop(0, jnp.minimum(count, 0) + 1, lambda _, carried: function(carried), carried)
+    return made
+
+
+def _said(model: Model, weights: networks.Weights, table: Table, draw: Draw, h: Traced, key: jax.Array) -> Said:
+    first = Facts(*draw.facts[model.actions.width :]).first
+    spread = {name: weights[name] for name in ("log_std",) if name in weights}
+    said = Said(*_outputs(model, weights, table, draw, first), spread)
+    if not model.augmented:
+        return said
+    obs = augmented(h.augmentation, key, table.obs[draw.order])
+    others, other, _ = networks.both(model.network, weights, obs, table.memory)
+    return said._replace(again=(jnp.moveaxis(others, -1, 0), other))
+
+
+def _loss(said: Said, model: Model, draw: Draw, h: Traced) -> tuple[jax.Array, jax.Array]:
     """PPO's loss, with DrAC's if images are augmented, and the share of each row in each of `LOSSES`."""
     width = model.actions.width
     action, known = draw.facts[:width], Facts(*draw.facts[width:])
-    outputs, value = _outputs(model, weights, table, draw, known.first)
-    log_prob, entropy = model.actions.log_prob_and_entropy(weights, outputs, action)
+    log_prob, entropy = model.actions.log_prob_and_entropy(said.spread, said.outputs, action)
     log_ratio = log_prob - known.log_prob
     ratio = jnp.exp(log_ratio)
     free, held = ratio * known.advantage, jnp.clip(ratio, 1 - h.clip, 1 + h.clip) * known.advantage
     gain = jnp.where(free <= held, free, jax.lax.stop_gradient(held))
-    near = known.value + jnp.clip(value - known.value, -h.value_clip, h.value_clip)
-    error = jnp.square(value - known.target)
+    near = known.value + jnp.clip(said.value - known.value, -h.value_clip, h.value_clip)
+    error = jnp.square(said.value - known.target)
     error = jnp.where(h.value_clip > 0, jnp.maximum(error, jnp.square(near - known.target)), error)
     clipped = (jnp.abs(ratio - 1) > h.clip).astype(jnp.float32)
     share = known.valid / jnp.maximum(jnp.sum(known.valid), 1) if model.masked else 1 / math.prod(gain.shape)
     each = 0.5 * h.value_weight * error - gain - h.entropy * entropy
     told = [-gain, 0.5 * error, entropy, ratio - 1 - log_ratio, clipped]
-    if model.augmented:
-        apart = _inconsistency(model, weights, table, draw, h, key, (outputs, value))
+    if said.again is not None:
+        apart = _inconsistency(model, said, *said.again)
         each, told = each + h.augmentation_weight * apart, [*told, apart]
     return jnp.sum(each * share), jnp.stack(told) * share
 
 
-def _inconsistency(
-    model: Model,
-    weights: networks.Weights,
-    table: Table,
-    draw: Draw,
-    h: Traced,
-    key: jax.Array,
-    said: tuple[jax.Array, jax.Array],
-) -> jax.Array:
-    """How far policy and value are, for each augmented image, from what they `said` of the original.
+def _inconsistency(model: Model, said: Said, others: jax.Array, other: jax.Array) -> jax.Array:
+    """How far policy and value are, for each augmented image, from what they say of the original, which is the aim.
 
     This is G_pi + G_V in equations 4 and 5 of DrAC (Raileanu et al. 2021).
     """
-    outputs, value = jax.lax.stop_gradient(said)
-    obs = augmented(h.augmentation, key, table.obs[draw.order])
-    others, other, _ = networks.both(model.network, weights, obs, table.memory)
-    divergence = model.actions.divergence(weights, outputs, jnp.moveaxis(others, -1, 0))
-    return divergence + jnp.square(other - value)
+    outputs, value = jax.lax.stop_gradient((said.outputs, said.value))
+    return model.actions.divergence(said.spread, outputs, others) + jnp.square(other - value)
 
 
 def _outputs(

@@ -41,6 +41,7 @@ def test_a_program_gets_an_order_and_gives_files_and_metrics(tmp_path):
 
 FAILURES = {
     "crash": ("print('one'); raise RuntimeError('two')", ["| one", "| RuntimeError: two", "ended with exit code 1"]),
+    "no signal": ("import sys; sys.exit(-1)", ["ended with exit code 255"]),
     "signal": ("import os; print('dying', flush=True); os.kill(os.getpid(), 9)", ["| dying", "ended with signal 9"]),
     "hang": ("print('waiting', flush=True); import time; time.sleep(60)", ["| waiting", "longer than its timeout of 1.5 s"]),
     "silence": ("", ["printed nothing", "wrote no file into the folder `save`"]),

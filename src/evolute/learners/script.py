@@ -94,7 +94,8 @@ class script:  # noqa: N801 - a plug-in is named as users write it
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if code:
-            self._fail(folder, f"ended with {f'signal {code - 128}' if code > 128 else f'exit code {code}'}")
+            killed = code - 128 in signal.valid_signals()
+            self._fail(folder, f"ended with {f'signal {code - 128}' if killed else f'exit code {code}'}")
 
     def _saved(self, folder: Path, save: Path) -> Files:
         files = self.load(save)

@@ -74,6 +74,15 @@ def test_an_env_that_breaks_fails_its_member_alone(how, said):
     assert alone[0].digest in {report.digest for report in reports}
 
 
+def test_a_turn_that_is_over_does_not_count_what_comes_after_it():
+    made = learner("gym:CartPole-v1", envs=2, unroll=8, widths=(4,), minibatches=1, epochs=1)
+    short, long = Order(0, 0, {}, steps=64, seed=5), Order(1, 0, {}, steps=640, seed=6)
+    alone = Worker(made, MemoryStates()).train([short])[0]
+    beside = Worker(made, MemoryStates()).train([short, long])[0]
+    assert beside.metrics == alone.metrics
+    assert beside.digest == alone.digest
+
+
 def test_turns_start_afresh_and_repeat_themselves():
     made = learner("gym:CartPole-v1", **QUICK)
     one, other = train(made, turns=2)[1][0], train(made, turns=2)[1][0]

@@ -70,6 +70,14 @@ def test_a_shuffle_is_a_permutation():
             assert sorted(int(multiplier) * i % number for i in range(number)) == list(range(number))
 
 
+@pytest.mark.parametrize("number", [65_535, 65_536, 80_000, 100_000, 1_000_003])
+def test_a_shuffle_of_many_rows_stays_within_32_bits(number):
+    places = np.arange(number, dtype=np.uint32)
+    for multiplier in update.coprimes(number)[:8]:
+        shuffled = (multiplier * places + np.uint32(number - 1)) % np.uint32(number)
+        assert len(np.unique(shuffled)) == number
+
+
 def begun(vector, steps):
     """A member with these weights."""
     zeros = jnp.zeros_like(vector)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -18,6 +19,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3 import PPO
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.utils import set_random_seed
+from torch.nn.utils import parameters_to_vector
 
 from evolute.learners.sb3 import algorithm
 from evolute.learners.sb3.model import build
@@ -161,6 +163,83 @@ def test_fresh_episodes_follow_from_their_seed():
     tree = first(sb3)
     one, other = (sb3.measure(tree, {}, seed=4, episodes=3, progress=silently) for _ in range(2))
     assert (len(one), one) == (3, other)
+
+
+def test_one_who_learnt_in_several_envs_is_measured_in_one():
+    sb3 = learner("DQN", envs=2)
+    assert len(sb3.measure(first(sb3), {}, seed=4, episodes=2, progress=silently)) == 2
+
+
+class Colours(gymnasium.Env):
+    """Shows noise for eight steps."""
+
+    observation_space = gymnasium.spaces.Box(0, 255, (36, 36, 3), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self._shown(), {}
+
+    def step(self, action):
+        self.steps += 1
+        return self._shown(), 1.0, self.steps >= 8, False, {}
+
+    def _shown(self):
+        return self.np_random.integers(0, 256, (36, 36, 3), np.uint8)
+
+
+class Rules(Colours):
+    """Allows one action in each step, which is always another one."""
+
+    observation_space = gymnasium.spaces.Dict({"noise": gymnasium.spaces.Box(-1, 1, (2,))})
+    action_space = gymnasium.spaces.Discrete(4)
+
+    def action_masks(self):
+        return np.arange(4) == self.steps % 4
+
+    def step(self, action):
+        assert action == self.steps % 4, "this is not allowed"
+        return super().step(action)
+
+    def _shown(self):
+        return {"noise": self.np_random.uniform(-1, 1, 2).astype(np.float32)}
+
+
+gymnasium.register("probes/Colours-v0", Colours)
+gymnasium.register("probes/Rules-v0", Rules)
+
+
+def test_of_images_the_rewards_alone_are_normalised():
+    settings = {**ON, "batch_size": 16, "n_epochs": 1, "normalize": True}
+    sb3 = built(resolve("learners", "sb3:PPO"), settings, EnvSpec("probes/Colours-v0"))
+    tree = first(sb3)
+    assert tree["normaliser"]["obs"] is None
+    assert turn(sb3, tree, heir())[1].metrics["score"] == 8
+
+
+def test_one_who_knows_of_masks_is_measured_and_acts_with_them():
+    settings = {**ON, "batch_size": 16, "n_epochs": 1, "normalize": True}
+    sb3 = built(resolve("learners", "sb3:MaskablePPO"), settings, EnvSpec("probes/Rules-v0"))
+    tree = first(sb3)
+    assert sb3.measure(tree, {}, seed=1, episodes=2, progress=silently) == [8, 8]
+    assert sb3.policy(tree)({"noise": np.zeros(2, np.float32)}, action_masks=np.arange(4) == 3) == 3
+
+
+def test_ars_goes_on_from_what_it_had_learnt():
+    settings = {"n_delta": 2, "delta_std": 0.05, "zero_policy": False}
+    sb3 = built(resolve("learners", "sb3:ARS"), settings, EnvSpec("CartPole-v1"))
+    model = build(sb3.algorithm, sb3.env, sb3.settings, 7, first(sb3)).model
+    policy = parameters_to_vector(model.policy.parameters()).detach()
+    np.testing.assert_array_equal(policy, model.weights)
+
+
+def test_an_heir_of_another_architecture_cannot_keep_its_optimiser():
+    sb3 = learner("PPO", inherit_optimiser="keep")
+    members = [first(sb3, 0, net_arch=(8,)), first(sb3, 1, net_arch=(16,))]
+    begun = sb3._inherited(members[0], heir(net_arch=(8,)), lambda ref: [members[ref.member]])
+    assert begun["optimisers"] == {}
+    assert turn(sb3, members[0], heir(net_arch=(8,)), own=members[1])[1].error is None
 
 
 def test_settings_are_those_of_the_constructor_and_the_section_is_sb3():

@@ -30,6 +30,8 @@ class Episodes:
         self.returns = np.zeros((self.members, self.envs))
         self.lengths = np.zeros((self.members, self.envs))
         self.ended = [[] for _ in range(self.members)]
+        self.over = np.zeros(self.members, bool)
+        """Whose turn is over: their environments go on beside those of others, and nothing of it counts."""
 
     def stepped(self, vector: Vector, actions: Any, valid: Array) -> tuple[Array, Array, Array, Array]:
         """Step all envs and count: observations [member * env, …]; rewards, ends and terminations [member, env].
@@ -49,7 +51,7 @@ class Episodes:
         self.returns += reward
         self.lengths += valid
         if ends.any():
-            for member, env in np.argwhere(ends):
+            for member, env in np.argwhere(ends & ~self.over[:, None]):
                 self.ended[member].append((int(env), self.returns[member, env], self.lengths[member, env]))
             self.returns[ends] = 0
             self.lengths[ends] = 0
@@ -60,14 +62,18 @@ class Episodes:
         if np.isfinite(reward).all() and (whole or np.isfinite(obs).all()):
             return obs
         for row, error in vector.failures.items():
-            self.errors.setdefault(row // self.envs, "".join(traceback.format_exception(error)))
+            self._fail(row // self.envs, "".join(traceback.format_exception(error)))
         obs = np.array(obs)
         grid = obs.reshape((*reward.shape, *obs.shape[1:]))
         for member in range(self.members):
             if not (np.isfinite(reward[member]).all() and (whole or np.isfinite(grid[member]).all())):
-                self.errors.setdefault(member, "the environment gave a reward or an observation that is not a finite number")
+                self._fail(member, "the environment gave a reward or an observation that is not a finite number")
                 reward[member], grid[member] = 0, 0
         return obs
+
+    def _fail(self, member: int, error: str) -> None:
+        if not self.over[member]:
+            self.errors.setdefault(member, error)
 
     def tally(self, member: int, ring: int, losses: Array, updates: int, sound: Any) -> Tally:
         last = np.array(self.ended[member][-ring:], np.float32).reshape(-1, 3)

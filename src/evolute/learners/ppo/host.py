@@ -263,6 +263,7 @@ class _Turn:
         first, valid = np.ones((self.rows, self.model.envs), np.float32), np.ones((self.rows, self.model.envs), np.float32)
         total = max(task.updates for task in self.tasks)
         for number in range(total):
+            self.episodes.over = self.updates[: self.rows] <= number
             lived, obs, first, valid = self._live(vector, obs, first, valid, number)
             function = partial(grow, self.model)
             name = ("grow", self.model)

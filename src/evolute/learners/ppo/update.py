@@ -248,11 +248,12 @@ def _adam(optimiser: Optimiser, slope: jax.Array, draw: Draw, h: Traced) -> Opti
 
 
 def coprimes(number: int) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Multipliers that turn 0 … number-1 into a permutation, spread over the range, for an affine shuffle."""
+    """Multipliers that turn 0 … number-1 into a permutation, spread over the range, for an affine shuffle in 32 bits."""
     rng = np.random.default_rng(number)
+    below = max(2, min(number, 2**32 // number - 1))
     found: list[int] = []
     while len(found) < SHUFFLES:
-        drawn = int(rng.integers(1, max(number, 2)))
+        drawn = int(rng.integers(1, below))
         if math.gcd(drawn, number) == 1:
             found.append(drawn)
     return np.array(found, np.uint32)

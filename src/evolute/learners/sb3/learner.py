@@ -79,7 +79,8 @@ class SB3:
 
     def policy(self, tree: Tree) -> SB3Policy:
         """What the member has learnt; its `save` writes an ordinary zip of Stable-Baselines3."""
-        return SB3Policy(build(self.algorithm, self.env, {**self._full(tree["about"]), "envs": 1, "anneal": 0}, 0, tree))
+        hparams = {**self._full(tree["about"]), "envs": 1, "anneal": 0}
+        return SB3Policy(build(self.algorithm, self.env, hparams, 0, {**tree, "buffer": None}))
 
     def measure(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
         """The returns of fresh episodes, with the likeliest actions."""
@@ -103,10 +104,15 @@ class SB3:
         return {**built.tree(), "about": about}, Outcome(_metrics(model, writer), model.num_timesteps - before)
 
     def _inherited(self, tree: Tree, order: Order, recall: Callable[[Ref], Cohort]) -> Tree:
-        """The state to begin with: an heir has optimiser and buffer as the settings say."""
+        """The state to begin with: an heir has optimiser and buffer as the settings say.
+
+        One whose parent has another architecture cannot keep its optimiser, which is then reset.
+        """
         if order.start is None or order.start.member == order.member:
             return tree
         own = recall(order.own)[0] if self.keeps_own and order.own is not None else tree
+        if _architecture(own) != _architecture(tree):
+            own = {**own, "optimisers": {}}
         for part, none, policy in (("optimisers", {}, "inherit_optimiser"), ("buffer", None, "inherit_buffer")):
             tree = {**tree, part: {"copy": tree[part], "keep": own[part], "reset": none}[self.settings[policy]]}
         return tree
@@ -140,6 +146,12 @@ class _LastValues(KVWriter):
 
     def close(self) -> None:
         pass
+
+
+def _architecture(tree: Tree) -> list[Any]:
+    """What weights are bound to, in whichever of lists and tuples it was kept."""
+    values = [tree["about"].get(name) for name in ARCHITECTURE]
+    return [list(value) if isinstance(value, tuple) else value for value in values]
 
 
 def maker(algorithm: type[BaseAlgorithm]) -> Callable[..., Learner[Any]]:

@@ -49,7 +49,7 @@ def build(algorithm: type[BaseAlgorithm], spec: EnvSpec, hparams: Hparams, seed:
             seed=seed,
             stats_window_size=hparams["episodes"],
             **{name: hparams[name] for name in options(algorithm)},
-            **_noise(algorithm, envs.action_space, hparams["action_noise"]),
+            **_noise(envs.action_space, hparams["action_noise"]),
         )
     if tree is not None:
         put(model, normaliser, tree)
@@ -90,7 +90,7 @@ def _networks(hparams: Hparams) -> dict[str, Any] | None:
     return chosen or None
 
 
-def _noise(algorithm: type[BaseAlgorithm], actions: gymnasium.Space[Any], deviation: float) -> Mapping[str, Any]:
+def _noise(actions: gymnasium.Space[Any], deviation: float) -> Mapping[str, Any]:
     if not deviation:
         return {}
     shape = actions.shape or ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +23,27 @@ class SB3Policy:
     _memory: Any = None
     _first: bool = True
 
-    def __call__(self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None) -> Any:
-        """The likeliest action, or with `greedy=False` one that is drawn, by `rng` if it is given."""
-        obs = observation if self.built.normaliser is None else self.built.normaliser.normalize_obs(np.asarray(observation))
+    @property
+    def masked(self) -> bool:
+        """Whether the algorithm keeps to the actions that an environment allows."""
+        return "action_masks" in inspect.signature(self.built.model.predict).parameters
+
+    def __call__(
+        self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None, action_masks: Any = None
+    ) -> Any:
+        """The likeliest action, or with `greedy=False` one that is drawn, by `rng` if it is given.
+
+        `action_masks` says which actions are allowed, for algorithms that know of that.
+        """
+        obs = observation
+        if self.built.normaliser is not None:
+            obs = self.built.normaliser.normalize_obs(obs if isinstance(obs, dict) else np.asarray(obs))
         if rng is not None:
             self.built.model.set_random_seed(int(rng.integers(2**31)))
-        action, self._memory = self.built.model.predict(obs, self._memory, np.array([self._first]), deterministic=greedy)
+        masks = {"action_masks": action_masks} if self.masked else {}
+        action, self._memory = self.built.model.predict(
+            obs, self._memory, np.array([self._first]), deterministic=greedy, **masks
+        )
         self._first = False
         return action
 
@@ -51,5 +68,8 @@ class SB3Policy:
         if self.built.normaliser is not None:
             self.built.normaliser.training = False
         self.built.envs.seed(seed)
-        played: Any = evaluate_policy(self.built.model, self.built.envs, episodes, return_episode_rewards=True)
+        evaluate: Any = evaluate_policy
+        if self.masked:
+            evaluate = importlib.import_module("sb3_contrib.common.maskable.evaluation").evaluate_policy
+        played: Any = evaluate(self.built.model, self.built.envs, episodes, return_episode_rewards=True)
         return [float(value) for value in played[0]]

@@ -44,6 +44,8 @@ def put(model: BaseAlgorithm, normaliser: VecNormalize | None, tree: Mapping[str
     modules, optimisers, learnt = _parts(model)
     for name, module in modules.items():
         module.load_state_dict(_tensors(tree["modules"][name]))
+    if "weights" in vars(model):  # ARS goes on from a vector of its own
+        vars(model)["weights"] = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
     for name in optimisers.keys() & tree["optimisers"].keys():
         state = {int(place): _tensors(one) for place, one in tree["optimisers"][name].items()}
         optimisers[name].load_state_dict({**optimisers[name].state_dict(), "state": state})
@@ -106,7 +108,8 @@ def _each(part: Any, change: Any) -> Any:
 
 
 def _moments(normaliser: VecNormalize) -> Tree:
-    return {"obs": _each(normaliser.obs_rms, _moment), "returns": _moment(normaliser.ret_rms)}
+    seen = _each(normaliser.obs_rms, _moment) if normaliser.norm_obs else None
+    return {"obs": seen, "returns": _moment(normaliser.ret_rms)}
 
 
 def _moment(running: RunningMeanStd) -> Tree:
@@ -115,6 +118,8 @@ def _moment(running: RunningMeanStd) -> Tree:
 
 def _set_moments(normaliser: VecNormalize, tree: Mapping[str, Tree]) -> None:
     vars(normaliser.ret_rms).update(tree["returns"])
+    if not normaliser.norm_obs:
+        return
     seen: Any = normaliser.obs_rms
     parts = {"": seen} if isinstance(seen, RunningMeanStd) else seen
     for key, running in parts.items():

@@ -24,7 +24,7 @@ from evolute.strategies.bayes.rows import Rows, newest_rows
 from evolute.strategies.bayes.search import Reach
 from evolute.strategies.bayes.targets import standardised
 from evolute.strategies.exploit import Parents
-from evolute.strategies.explore import Explored, perturbed
+from evolute.strategies.explore import MUTATIONS, TRIES, Explored, perturbed
 
 C1, C2 = 0.2, 0.4
 Sees = Literal["none", "own", "all"]
@@ -90,8 +90,7 @@ class Bandits:
     ) -> Proposal:
         fixed = {name: param.values[place] for (name, param), place in zip(layout.categories.items(), places, strict=True)}
         if model is None:
-            numbers = perturbed(Space(layout.numbers), parent.order.hparams, rng)
-            return Proposal(_ordered(layout, {**numbers, **fixed}), {})
+            return Proposal(_perturbed(layout, parent.order.hparams, fixed, taken, rng), {})
         seen = model.layout
         reach = Reach.everywhere(seen, places if seen.categories else places[:0])
         made = model.propose(
@@ -114,6 +113,17 @@ class Bandits:
 
 def _kernel(layout: Layout, *, fades: bool) -> TimeVarying:
     return TimeVarying((0,) * (1 + len(layout.numbers)), len(layout.categories), fades)
+
+
+def _perturbed(layout: Layout, hparams: Hparams, fixed: Hparams, taken: Taken, rng: np.random.Generator) -> dict[str, Any]:
+    """A perturbation that is not taken, or else a fresh draw that is not, if one is found."""
+    space, made = Space(layout.numbers), dict[str, Any]()
+    for attempt in range(TRIES):
+        numbers = perturbed(space, hparams, rng) if attempt < MUTATIONS else space.sample(rng)
+        made = _ordered(layout, {**numbers, **fixed})
+        if not taken(made):
+            break
+    return made
 
 
 def _ordered(layout: Layout, hparams: Mapping[str, Any]) -> dict[str, Any]:

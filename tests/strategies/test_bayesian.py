@@ -21,7 +21,8 @@ from evolute.core.protocols import Plan
 from evolute.core.space import Space
 from evolute.strategies import bg_pbt, pb2, pb2_mix, pb2_mult, pb2_rand
 from evolute.strategies.bayes.categories import by_chance
-from evolute.strategies.bayes.explore import Bandits
+from evolute.strategies.bayes.explore import Bandits, _perturbed
+from evolute.strategies.bayes.points import Layout
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
 
@@ -258,3 +259,13 @@ def test_a_score_far_outside_of_all_others_stays_a_number(make):
     population = evolved([0.0, 1e-283, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0], hparams=sampled(space))
     _, orders = decide(make(plan_of(make, size=3, turns=20, space=space)), population)
     assert all(space.contains(order.hparams) for order in orders.values())
+
+
+def test_heirs_are_no_twins_where_there_is_nothing_to_learn_from():
+    layout = Layout(Space({"c": Choice("a", "b"), "k": Int(1, 4)}))
+    made = []
+    for _ in range(4):
+        child = _perturbed(layout, {"c": "a", "k": 2}, {"c": "b"}, lambda hparams: hparams in made, np.random.default_rng(0))
+        assert child not in made
+        made.append(child)
+    assert {child["c"] for child in made} == {"b"}

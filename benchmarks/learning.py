@@ -49,7 +49,9 @@ MUJOCO = {
     "entropy": 0.0,
 }
 TASKS = {
-    "CartPole": Task("CartPole-v1", 300_000, 500, {"lr": 1e-3, "anneal": 300_000, "entropy": 0.01}),
+    "CartPole": Task(
+        "CartPole-v1", 300_000, 500, {"lr": 1e-3, "anneal": 300_000, "entropy": 0.01, "discount": 0.98, "gae_lambda": 0.8}
+    ),
     "Acrobot": Task(
         "gymnax:Acrobot-v1", 500_000, -100, {"lr": 1e-3, "anneal": 500_000, "gae_lambda": 0.94, "normalize_obs": True}
     ),

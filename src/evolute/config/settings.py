@@ -88,7 +88,7 @@ FIELDS: dict[str, Field] = {
     "durable": Field(
         Literal["auto"] | Annotated[int, Gt(0)],
         "auto",
-        "save states every so many turns; auto: as often as 3 % of the time allows",
+        "save states every so many turns; auto: as often as 1 % of the time allows",
     ),
     "keep": Field(
         Annotated[Keep, BeforeValidator(keep)],

@@ -18,7 +18,7 @@ from evolute.core.population import Population, Turn, best, descent
 from evolute.core.protocols import Checkpoints, Engine, Journal
 from evolute.core.watch import Notify, Saved, silent
 
-BUDGET = 0.03
+BUDGET = 0.01
 """The share of a run's time that saving may take when no rhythm is set."""
 
 

@@ -18,6 +18,8 @@ from typing import Any, cast
 import numpy as np
 
 Tree = Any
+Path = tuple[Any, Any] | None
+"""Where a node is: the path of its container, and its key there; of the root, None."""
 MAGIC = b"EVOTREE1"
 _HEAD = struct.Struct("<8sQ")
 DIGEST_BYTES = 16
@@ -51,7 +53,7 @@ def pack(tree: Tree) -> list[bytes | memoryview]:
 def flatten(tree: Tree) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
     """The tree as a JSON header and its arrays, whose memory it shares where that is contiguous."""
     arrays: list[np.ndarray[Any, Any]] = []
-    node = _pack(tree, "state", arrays)
+    node = _pack(tree, None, arrays)
     specs = [[array.dtype.str, list(array.shape)] for array in arrays]
     return json.dumps({"tree": node, "arrays": specs}, separators=(",", ":")).encode(), arrays
 
@@ -123,44 +125,50 @@ def _arrays(specs: list[Any], data: memoryview) -> Iterator[np.ndarray[Any, Any]
         offset += count * kind.itemsize
 
 
-def _pack(tree: Tree, path: str, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def _pack(tree: Tree, path: Path, arrays: list[np.ndarray[Any, Any]]) -> Any:
     """JSON for the tree; a container is an object with one key that names its kind, a leaf that is not JSON likewise."""
     kind = type(tree)
+    if kind is np.ndarray:
+        return _leaf("a", tree, path, arrays)
     if tree is None or kind in (bool, int, str):
         return tree
     if kind is float:
         return tree if math.isfinite(tree) else {"f": str(tree)}
     if kind is dict:
-        return {"d": [[_key(key, path), _pack(value, f"{path}[{key!r}]", arrays)] for key, value in tree.items()]}
+        return {"d": [[_key(key, path), _pack(value, (path, key), arrays)] for key, value in tree.items()]}
     if kind in (list, tuple):
-        name = "l" if kind is list else "t"
-        return {name: [_pack(value, f"{path}[{place}]", arrays) for place, value in enumerate(tree)]}
+        return {"l" if kind is list else "t": [_pack(value, (path, place), arrays) for place, value in enumerate(tree)]}
     if isinstance(tree, Record) or _is_named(tree):
         home = tree.home if isinstance(tree, Record) else f"{kind.__module__}:{kind.__qualname__}"
-        return {"n": [home, [_pack(value, f"{path}[{place}]", arrays) for place, value in enumerate(tree)]]}
+        return {"n": [home, [_pack(value, (path, place), arrays) for place, value in enumerate(tree)]]}
     if kind is bytes:
         return _leaf("b", np.frombuffer(tree, dtype=np.uint8), path, arrays)
     if isinstance(tree, np.generic):
         return _leaf("s", np.asarray(tree), path, arrays)
-    if kind is np.ndarray or _is_jax(tree):
+    if _is_jax(tree):
         return _leaf("a", np.asarray(tree), path, arrays)
     raise TypeError(
-        f"{path} is a {kind.__module__}.{kind.__qualname__}: a state may hold dicts, lists, tuples, numpy arrays, numbers, "
-        "strings, bytes and None; convert it, or give the learner as a class with train, save and load"
+        f"{_told(path)} is a {kind.__module__}.{kind.__qualname__}: a state may hold dicts, lists, tuples, numpy arrays, "
+        "numbers, strings, bytes and None; convert it, or give the learner as a class with train, save and load"
     )
 
 
-def _leaf(name: str, array: np.ndarray[Any, Any], path: str, arrays: list[np.ndarray[Any, Any]]) -> dict[str, int]:
-    if array.dtype.hasobject or array.dtype.kind == "V":
-        raise TypeError(f"{path} is an array of {array.dtype}: only plain numbers, booleans and text can be kept")
-    arrays.append(np.ascontiguousarray(array).reshape(array.shape))
+def _leaf(name: str, array: np.ndarray[Any, Any], path: Path, arrays: list[np.ndarray[Any, Any]]) -> dict[str, int]:
+    dtype = array.dtype
+    if dtype.hasobject or dtype.kind == "V":
+        raise TypeError(f"{_told(path)} is an array of {dtype}: only plain numbers, booleans and text can be kept")
+    arrays.append(array if array.flags.c_contiguous else np.ascontiguousarray(array))
     return {name: len(arrays) - 1}
 
 
-def _key(key: Any, path: str) -> str | int:
+def _key(key: Any, path: Path) -> str | int:
     if isinstance(key, (str, int)) and not isinstance(key, bool):
         return key
-    raise TypeError(f"{path} has the key {key!r}: the keys of a state's dicts must be str or int")
+    raise TypeError(f"{_told(path)} has the key {key!r}: the keys of a state's dicts must be str or int")
+
+
+def _told(path: Path) -> str:
+    return "state" if path is None else f"{_told(path[0])}[{path[1]!r}]"
 
 
 def _unpack(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Tree:

@@ -1,10 +1,11 @@
 """PBT over MPI with Stable-Baselines3, four agents on CartPole at its default settings, in three ways.
 
-They are EVO's (benchmarks/peers/evo_mpi.py), Evolute's `sb3:PPO` with `engine=mpi`, and Evolute's own PPO in one process. All
-are measured in this run, one after another, `--repeats` times, and the best of each counts. On a machine that others use as
-well, compare the processor seconds rather than the rates.
+They are EVO's (benchmarks/peers/evo_mpi.py), Evolute's `sb3:PPO` with `engine=mpi`, and Evolute's own PPO in one process. The
+first two train the same code, and differ by less than rates move on a machine that others use as well: so they train at the
+same time, and what counts is how far each comes while both are at it. EVO alone and our own PPO are measured in turn. From
+all `--repeats` the median of the ratios is told.
 
-    python benchmarks/bring_your_own.py
+    python benchmarks/bring_your_own.py                       # about a quarter of an hour
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from statistics import median
+
+import numpy as np
+
+from evolute.table import Table
 
 HERE = Path(__file__).parent
 AGENTS, INTERVAL = 4, 8192
@@ -33,37 +39,84 @@ def mpiexec() -> list[str]:
     return [found, "-n", str(AGENTS)]
 
 
-def evo(generations: int) -> dict[str, float]:
+def evo(generations: int) -> list[str]:
+    """The command of EVO's set-up: a line on stdout for each generation, and a summary."""
     command = [*mpiexec(), sys.executable, str(HERE / "peers" / "evo_mpi.py")]
-    printed = _run([*command, "--generations", str(generations), "--interval", str(INTERVAL)])
-    answer: dict[str, float] = json.loads(printed.strip().splitlines()[-1])
-    return answer
+    return [*command, "--generations", str(generations), "--interval", str(INTERVAL)]
 
 
-def sb3_on_mpi(generations: int) -> dict[str, float]:
-    return _evolute([*mpiexec(), sys.executable], generations, engine="mpi", learner="sb3:PPO", space="sb3.learning_rate")
+def evolute(start: list[str], folder: Path, generations: int, *settings: str) -> list[str]:
+    told = [*settings, "env=CartPole-v1", "strategy=winner_takes_all", f"population={AGENTS}", f"interval={INTERVAL}"]
+    return [*start, "-m", "evolute", "run", "--json", "--folder", str(folder), "-m", *told, f"stop.turns={generations}"]
 
 
-def own_ppo(generations: int) -> dict[str, float]:
-    settings = [f"ppo.{name}={value}" for name, value in OWN.items()]
-    return _evolute([sys.executable], generations, *settings, engine="inline", learner="ppo", space="ppo.lr")
+def sb3_on_mpi(folder: Path, generations: int) -> list[str]:
+    settings = ("engine=mpi", "learner=sb3:PPO", "sb3.learning_rate=log[1e-5,1e-2]")
+    return evolute([*mpiexec(), sys.executable], folder, generations, *settings)
 
 
-def _evolute(start: list[str], generations: int, *settings: str, engine: str, learner: str, space: str) -> dict[str, float]:
-    """Steps per second of a whole run, journal and checkpoints included, after its first turn, which compiles or warms up."""
-    import evolute
+def together(generations: int) -> tuple[float, float]:
+    """Steps per second of EVO and of `sb3:PPO` on MPI, from the first generation of both to the end of either."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, told = Path(name) / "run", Path(name) / "told"
+        with told.open("w") as out, Path(name, "errors").open("w+") as errors:
+            jobs = [
+                subprocess.Popen(evo(generations), stdout=out, stderr=errors),
+                subprocess.Popen(sb3_on_mpi(folder, generations), stdout=subprocess.DEVNULL, stderr=errors),
+            ]
+            seen = _watched(jobs, [lambda: told.read_text().count("generation"), lambda: _turns(folder)], generations)
+            if any(job.wait() for job in jobs):
+                errors.seek(0)
+                raise SystemExit(errors.read())
+    begin = max(min(moment for moment, done in marks if done) for marks in seen)
+    end = min(marks[-1][0] for marks in seen)
+    one, two = (_between(marks, begin, end) * AGENTS * INTERVAL / (end - begin) for marks in seen)
+    return one, two
 
+
+def _watched(
+    jobs: list[subprocess.Popen[bytes]], counts: list[Callable[[], int]], generations: int
+) -> list[list[tuple[float, int]]]:
+    """When each job had how many generations done, looked at ten times a second until all are."""
+    seen: list[list[tuple[float, int]]] = [[(time.monotonic(), 0)] for _ in jobs]
+    while any(marks[-1][1] < generations for marks in seen) and not any(job.poll() for job in jobs):
+        time.sleep(0.1)
+        for marks, count in zip(seen, counts, strict=True):
+            if (now := count()) > marks[-1][1]:
+                marks.append((time.monotonic(), now))
+    return seen
+
+
+def _between(marks: list[tuple[float, int]], begin: float, end: float) -> float:
+    """How many generations were done in a time, one under way by its share."""
+    moments, done = zip(*marks, strict=True)
+    return float(np.diff(np.interp([begin, end], moments, done))[0])
+
+
+def _turns(folder: Path) -> int:
+    """How many turns all members have done."""
+    return len(Table.read(folder).turn) // AGENTS if (folder / "journal.sqlite").exists() else 0
+
+
+def evo_alone(generations: int) -> float:
+    rate: float = json.loads(_run(evo(generations)).strip().splitlines()[-1])["steps_per_second"]
+    return rate
+
+
+def own_ppo(generations: int) -> float:
+    """Steps per second of a whole run, journal and checkpoints included, from the end of its first turn on."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
-        told = [f"engine={engine}", f"learner={learner}", f"{space}=log[1e-5,1e-2]", "env=CartPole-v1", *settings]
-        told += ["strategy=winner_takes_all", f"population={AGENTS}", f"interval={INTERVAL}", f"stop.turns={generations}"]
-        worked = _children()
-        _run([*start, "-m", "evolute", "run", "--json", "--folder", str(folder), "-m", *told])
-        worked = _children() - worked
-        run = evolute.load(folder)
-        first = max(run.member(slot).lineage[0].report.seconds for slot in range(AGENTS))
-        steps = AGENTS * (generations - 1) * INTERVAL
-        return {"steps_per_second": steps / (run.elapsed - first), "cpu_seconds": worked, "best": run.best.score or 0.0}
+        settings = (
+            "engine=inline",
+            "learner=ppo",
+            "ppo.lr=log[1e-5,1e-2]",
+            *(f"ppo.{key}={value}" for key, value in OWN.items()),
+        )
+        _run(evolute([sys.executable], folder, generations, *settings))
+        table = Table.read(folder)
+    later = table.turn > 0
+    return float(table.steps[later].sum() / (table.elapsed.max() - table.elapsed[~later].max()))
 
 
 def _run(command: list[str]) -> str:
@@ -73,27 +126,22 @@ def _run(command: list[str]) -> str:
     return done.stdout
 
 
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--generations", type=int, default=6)
+    parser.add_argument("--generations", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    best: dict[str, dict[str, Any]] = {}
+    ratios: list[tuple[float, float]] = []
     for _ in range(options.repeats):
-        for name, measured in (("EVO", evo), ("sb3:PPO on MPI", sb3_on_mpi), ("own PPO", own_ppo)):
-            found = measured(options.generations)
-            rate, worked = found["steps_per_second"], found["cpu_seconds"]
-            print(f"{name:16} {rate:9,.0f} steps/s  {worked:6.1f} CPU s  best {found['best']:.0f}", flush=True)
-            if name not in best or found["steps_per_second"] > best[name]["steps_per_second"]:
-                best[name] = found
-    rates = {name: found["steps_per_second"] for name, found in best.items()}
-    print(f"Evolute's sb3:PPO on MPI is {rates['sb3:PPO on MPI'] / rates['EVO']:.2f} times as fast as EVO")
-    print(f"Evolute's own PPO is {rates['own PPO'] / rates['EVO']:.1f} times as fast as EVO")
+        theirs, ours = together(options.generations)
+        print(
+            f"at the same time: EVO {theirs:9,.0f} steps/s, sb3:PPO on MPI {ours:9,.0f}: {ours / theirs:.2f} times", flush=True
+        )
+        alone, own = evo_alone(options.generations), own_ppo(6 * options.generations)
+        print(f"in turn:          EVO {alone:9,.0f} steps/s, own PPO        {own:9,.0f}: {own / alone:.1f} times", flush=True)
+        ratios.append((ours / theirs, own / alone))
+    same, other = (median(found) for found in zip(*ratios, strict=True))
+    print(f"Evolute's sb3:PPO on MPI is {same:.2f} times as fast as EVO, its own PPO {other:.1f} times")
 
 
 if __name__ == "__main__":

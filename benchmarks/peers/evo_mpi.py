@@ -4,7 +4,7 @@ After each generation the ranks gather their scores, the best rank broadcasts it
 with perturbed hyper-parameters. What is fair to the peer: scores come from its training episodes, without an evaluation;
 nothing is logged or written; one thread for each rank. The first generation is outside the clock.
 
-The last line on stdout of rank 0 is one JSON object. Requirements: ``evo_mpi.txt``.
+Rank 0 prints a line for each generation; its last line is one JSON object. Requirements: ``evo_mpi.txt``.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ def main() -> None:
         model.learn(options.interval, reset_num_timesteps=False, log_interval=None)
         score = float(np.mean([episode["r"] for episode in model.ep_info_buffer]))
         scores = ranks.allgather(score)
+        if ranks.rank == 0:
+            print(f"generation {generation}", flush=True)
         winner = int(np.argmax(scores))
         parameters, best = ranks.bcast((model.get_parameters(), rate), root=winner)
         if ranks.rank != winner:

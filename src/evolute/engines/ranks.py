@@ -1,7 +1,7 @@
 """This process among the ranks of an MPI job. One thread makes all MPI calls; others give it messages to send.
 
 It looks for messages instead of waiting for one, which in most MPIs would keep a core busy, and looks less often the longer
-nothing happens: each look takes Python's lock from whoever trains.
+nothing happens: each look takes Python's lock from whoever trains. An error in that thread ends the job, since all would wait.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import atexit
 import functools
 import queue
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -24,8 +26,10 @@ from evolute.engines.wire import Array, decoded, encoded
 
 HEAD, BODY = 1, 2
 """Tags: messages, and the large arrays that follow one."""
-PAUSES = ((5e-4, 0.0), (1e-2, 2e-5), (0.1, 2e-4), (1.0, 1e-3), (float("inf"), 5e-3))
+PAUSES = ((5e-4, 0.0), (1e-2, 2e-5), (0.1, 2e-4), (1.0, 1e-3))
 """Until so many seconds after something happened, so long is the pause between two looks."""
+LATER, LONGEST = 5e-3, 5e-2
+"""After that the pause is such a share of the time since something happened, and at most so many seconds."""
 SIGNS = ("said", "alive")
 """Messages that come along in the middle of a turn and that nobody waits for: they do not count as something happening."""
 Job = Callable[[], None]
@@ -96,12 +100,20 @@ class Ranks:
         self.comm = MPI.COMM_WORLD.Dup()
         self.rank, self.size = self.comm.Get_rank(), self.comm.Get_size()
         self._begun.set()
-        acted, status = time.perf_counter(), MPI.Status()
+        try:
+            self._attend(MPI.Status())
+        except Exception:
+            traceback.print_exc()
+            sys.stderr.flush()
+            self.comm.Abort(1)
+        MPI.Finalize()
+
+    def _attend(self, status: Any) -> None:
+        acted = time.perf_counter()
         while not self._over or self._sending:
             idle = time.perf_counter() - acted
             if self._look(idle, status):
                 acted = time.perf_counter()
-        MPI.Finalize()
 
     def _look(self, idle: float, status: Any) -> bool:
         """Do what is to be done, and say whether any of it matters; the longer nothing did, the longer the pause."""
@@ -117,7 +129,9 @@ class Ranks:
         return acted
 
     def _pause(self, idle: float) -> float:
-        return 0.0 if self._sending else next(pause for until, pause in PAUSES if idle < until)
+        if self._sending:
+            return 0.0
+        return next((pause for until, pause in PAUSES if idle < until), min(LATER * idle, LONGEST))
 
     def _send(self, rank: int, message: Tree) -> None:
         bulk: list[Array] = []

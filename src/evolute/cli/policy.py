@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,6 +14,7 @@ from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
 from evolute.launch import assembled, settled
 from evolute.past import remembered
+from evolute.policy import Policy
 from evolute.report import words
 from evolute.report.words import who
 from evolute.result import Agent, Run
@@ -87,16 +87,16 @@ def play(
 
 
 def _film(folder: Path, config: Config, policy: Exportable, film: Path, seed: int, *, sample: bool) -> int:
-    from evolute.envs.frames import frames, write
+    from evolute.envs.film import write
+    from evolute.envs.frames import frames
 
     assert config.env is not None
-    name = str(settled(folder).get("env", config.env.name))
-    section = name.partition(":")[0]
-    spec = replace(config.env, name=name, options=config.env.options.get(section, {}))
+    spec = config.env.settled(str(settled(folder).get("env", config.env.name)))
     rng = np.random.default_rng(seed)
     policy.reset()
+    flat = isinstance(policy, Policy)
     try:
-        return write(frames(spec, lambda obs: policy(obs, greedy=not sample, rng=rng), seed=seed), film)
+        return write(frames(spec, lambda obs: policy(obs, greedy=not sample, rng=rng), flat=flat, seed=seed), film)
     except (ValueError, OSError) as error:
         raise ConfigError(str(error)) from error
 

@@ -42,14 +42,14 @@ def settle(name: str) -> str:
     if name in _OUR_VERSION:
         return _OUR_VERSION[name]
     for source in ("gymnax", "envpool", "gym"):
-        if installed(source) and name in _meant_alike(source):
+        if installed(source) and name in meant_alike(source):
             return f"{source}:{name}"
     if any(name.startswith(start) or name.endswith(end) for start, end in ATTACHED):
         return f"gym:{name}"
     raise ValueError(unknown(name))
 
 
-def _meant_alike(source: str) -> tuple[str, ...]:
+def meant_alike(source: str) -> tuple[str, ...]:
     """The ids of a source that mean there what they mean in Gymnasium."""
     if source == "gymnax":
         from evolute.envs.gymnax import SAME

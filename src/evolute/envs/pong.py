@@ -140,6 +140,9 @@ class pong:  # noqa: N801 - a plug-in is named as users write it
         obs, reward = (played.left, played.reward) if self._left else (played.right, -played.reward)
         return Step(played.state, obs, reward, played.terminated, jnp.bool_(False))
 
+    def frame(self, state: State) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        return frame(state)
+
 
 def _fly(state: State, bats: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Position and velocity of the ball after a step, bounced off walls and bats."""

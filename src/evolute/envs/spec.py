@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -32,3 +32,8 @@ class EnvSpec:
             value = getattr(self, setting)
             if value == 0 or not math.isfinite(value):
                 raise ValueError(f"{setting}={value}: must be a finite number other than 0, or nothing is left to learn from")
+
+    def settled(self, name: str) -> EnvSpec:
+        """This environment by the name that was settled on; of `options` by section, those of its own section."""
+        options = self.options.get(name.partition(":")[0]) or self.options.get(name.rpartition(":")[2]) or {}
+        return replace(self, name=name, options=options)

@@ -125,6 +125,14 @@ class Flat:
         return step._replace(obs=flatten(self._env.observation_space, step.obs, jnp))
 
 
+def innermost(env: JaxEnv, state: Any) -> tuple[JaxEnv, Any]:
+    """What all wrappers are around, and its part of a state."""
+    while isinstance(env, (TimeLimit, ActionRepeat, FrameStack, Scale, Flat)):
+        state = state.inner if isinstance(env, (TimeLimit, FrameStack)) else state
+        env = env._env
+    return env, state
+
+
 def stacked_space(space: gymnasium.Space[Any], count: int) -> Box:
     """The space of `count` observations along the last axis."""
     assert isinstance(space, Box)

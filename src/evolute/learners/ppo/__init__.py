@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 from evolute.core.protocols import Learner
@@ -24,9 +23,7 @@ def ppo(*, env: EnvSpec, settings: Settings) -> Learner[Any]:
     devices = settings.devices or max(2, os.cpu_count() or 2)
     members.start(devices)
     name = settle(env.name)
-    section = name.partition(":")[0]
-    options = env.options.get(section) or env.options.get(name.rpartition(":")[2]) or {}
-    spec = replace(env, name=name, options=options)
+    spec = env.settled(name)
     found, unseen = find(spec), held_out(spec)
     if settings.test_episodes and unseen is None:
         raise ValueError(f"ppo.test_episodes={settings.test_episodes}: {name} has no levels to test on, as procgen:… has")

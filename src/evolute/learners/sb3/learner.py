@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from numbers import Real
 from typing import Any, get_type_hints
 
@@ -159,10 +159,9 @@ def maker(algorithm: type[BaseAlgorithm]) -> Callable[..., Learner[Any]]:
 
     def make(*, env: EnvSpec, **settings: Any) -> SB3:
         name = settle_single(env.name)
-        found = env.options.get(name.partition(":")[0]) or env.options.get(name.rpartition(":")[2]) or {}
         defaults = {setting: default for setting, (_, default) in options(algorithm).items()}
         full = {**defaults, **asdict(Ours()), **settings}
-        return SB3(algorithm, replace(env, name=name, options=found), full, {"env": name})
+        return SB3(algorithm, env.settled(name), full, {"env": name})
 
     told = {field.name: (hint, field.default) for field in fields(Ours) if (hint := _hints()[field.name])}
     told = {"env": (EnvSpec, inspect.Parameter.empty), **options(algorithm), **told}

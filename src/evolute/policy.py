@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,13 +34,27 @@ class Policy:
     def __call__(self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None) -> Any:
         """The likeliest action, or with `greedy=False` one drawn by `rng`."""
         obs = np.asarray(observation)
-        wide = 3 if self._network["kind"] != "mlp" else 1
-        single = obs.ndim == wide or (wide == 1 and obs.size == self._network["obs"][0])
+        single = self._is_single(obs)
         batch = obs[None] if single else obs
         outputs = self.outputs(batch)
         noise = None if greedy else (rng or np.random.default_rng())
         action = self._action(outputs, noise)
         return action[0] if single else action
+
+    def _is_single(self, obs: Array) -> bool:
+        """Whether this is one observation, not a batch; raises ValueError if it is neither."""
+        shape = tuple(self._network["obs"])
+        if self._network["kind"] != "mlp":
+            if obs.shape[-3:] != shape or obs.ndim not in (3, 4):
+                raise ValueError(f"an observation is an image {shape}, and this is an array {obs.shape}")
+            return obs.ndim == 3
+        if obs.dtype.kind not in "biuf" or obs.ndim == 0 or obs.size not in (shape[0], len(obs) * shape[0]):
+            given = f"an array {obs.shape}" if obs.dtype.kind in "biuf" else type(obs[()]).__name__
+            raise ValueError(
+                f"an observation is {shape[0]} numbers, and this is {given}; observations of other spaces become such by "
+                "evolute.envs.flat.flatten(space, observation, numpy), those of wrapped environments by their wrappers"
+            )
+        return obs.size == shape[0] and obs.shape != (1, shape[0]) and obs.ndim != 4
 
     def reset(self) -> None:
         """Forget what was seen before."""
@@ -129,8 +144,11 @@ class Policy:
 
 def load(path: str | Path) -> Policy:
     """The policy in a file that `evolute export` wrote."""
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, TypeError, EOFError, zipfile.BadZipFile):
+        arrays = {}
     if "/about" not in arrays:
         raise ValueError(f"{path} is not a policy that Evolute exported")
     about = json.loads(arrays.pop("/about").tobytes())

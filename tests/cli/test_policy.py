@@ -50,6 +50,7 @@ def test_a_film_is_made_of_an_episode(place):
     assert told["pictures"] > 5
     evolute_cli("play", "a", "--episodes", 1, "--film", "b.mp4", cwd=place)
     assert (place / "b.mp4").stat().st_size > 1000
+    assert "say which file with --film" in evolute_cli("play", "a", "--sample", cwd=place, ok=False)
     assert "call it .gif or .mp4" in evolute_cli("play", "a", "--episodes", 1, "--film", "b.avi", cwd=place, ok=False)
 
 
@@ -66,7 +67,21 @@ print(load("policy.npz")([0.0, 0.0, 0.2, 0.0]))
     run = evolute.load(place / "a")
     assert int(done.stdout) == run.best.policy(np.array([0.0, 0.0, 0.2, 0.0]))
     assert load(place / "policy.npz").about["network"]["widths"] == [16]
+    (place / "text.npz").write_text("no policy")
+    with pytest.raises(ValueError, match=r"text.npz is not a policy that Evolute exported"):
+        load(place / "text.npz")
     assert "a .npz file" in evolute_cli("export", "a", "policy.txt", cwd=place, ok=False)
+
+
+def test_a_policy_takes_one_observation_or_a_batch_and_says_what_it_cannot_take(place):
+    policy = evolute.load(place / "a").best.policy
+    assert np.shape(policy(np.zeros(4))) == ()
+    assert np.shape(policy(np.zeros((1, 4)))) == (1,)
+    assert np.shape(policy(np.zeros((3, 4)))) == (3,)
+    with pytest.raises(ValueError, match=r"an observation is 4 numbers, and this is an array \(5,\)"):
+        policy(np.zeros(5))
+    with pytest.raises(ValueError, match=r"4 numbers, and this is dict; .*flatten\(space, observation, numpy\)"):
+        policy({"a": np.zeros(4)})
 
 
 def test_a_run_that_was_left_in_the_middle_ends_in_the_same_weights(tmp_path, stopped_at):

@@ -15,8 +15,8 @@ def undrawn():
     return gymnasium.make("CartPole-v1")
 
 
-def drawn():
-    return gymnasium.make("CartPole-v1", render_mode="rgb_array")
+def drawn(render_mode=None):
+    return gymnasium.make("CartPole-v1", render_mode=render_mode)
 
 
 def filmed(spec, *, flat=True, limit=5):

@@ -37,6 +37,10 @@ def nothing():
     return None
 
 
+def broken(size):
+    return {}[size]
+
+
 not_callable = 3
 
 
@@ -84,6 +88,11 @@ def test_copies_stepped_together_cannot_be_limited_from_outside(name, asked):
 def test_what_is_not_an_environment_is_told(name, says):
     with pytest.raises(ValueError, match=says):
         own(f"test_own:{name}", {})
+
+
+def test_what_a_maker_raises_is_told_in_one_sentence_with_its_place():
+    with pytest.raises(ValueError, match=r"broken' with the options {'size': 3} raised KeyError: 3 .*own.py, line \d+"):
+        own("test_own:broken", {"size": 3})
 
 
 def test_members_of_an_own_vector_env_have_their_own_copies():

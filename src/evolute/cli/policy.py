@@ -58,6 +58,8 @@ def play(
     folder: Path, member: int | None, *, episodes: int | None, seed: int, film: Path | None, sample: bool, as_json: bool
 ) -> None:
     """The command `play`."""
+    if sample and film is None:
+        raise ConfigError("--sample is for the actions of a film: say which file with --film")
     agent, config = _agent(folder, member)
     with Console(file=sys.stderr).status("playing"):
         scores = agent.measure(seed=seed, episodes=episodes)
@@ -73,17 +75,16 @@ def play(
         "lowest": float(np.min(scores)),
         "highest": float(np.max(scores)),
     }
+    if not as_json:
+        print(f"{who(agent)}: {len(scores)} fresh episodes")
+        spread = f"lowest {found['lowest']:.4g}, highest {found['highest']:.4g}"
+        print(f"return {found['mean']:.4g} ± {found['deviation']:.3g} ({spread})")
     if film is not None:
         found["pictures"] = _film(folder, config, _policy(agent), film, seed, sample=sample)
+        if not as_json:
+            print(f"wrote {film} ({found['pictures']} pictures, {words.size(film.stat().st_size)})")
     if as_json:
         print(json.dumps(found))
-        return
-    print(f"{who(agent)}: {len(scores)} fresh episodes")
-    print(
-        f"return {found['mean']:.4g} ± {found['deviation']:.3g} (lowest {found['lowest']:.4g}, highest {found['highest']:.4g})"
-    )
-    if film is not None:
-        print(f"wrote {film} ({found['pictures']} pictures, {words.size(film.stat().st_size)})")
 
 
 def _film(folder: Path, config: Config, policy: Exportable, film: Path, seed: int, *, sample: bool) -> int:

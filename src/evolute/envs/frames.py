@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium
 import numpy as np
 
+from evolute.core.names import resolve
 from evolute.envs.find import find, meant_alike
 from evolute.envs.flat import flatten, is_flat
 from evolute.envs.interface import HostEnv, JaxEnv
@@ -105,9 +107,11 @@ def _rendered(spec: EnvSpec, act: Act, seed: int, limit: int, *, flat: bool) -> 
 
 def _artist(spec: EnvSpec) -> gymnasium.Env[Any, Any]:
     """A single env that draws itself; what it shows is not scaled yet."""
-    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # a picture needs no sound, and a server has none
+    for device in ("SDL_AUDIODRIVER", "SDL_VIDEODRIVER"):  # a picture needs neither, and a server has none
+        os.environ.setdefault(device, "dummy")
     source, _, name = spec.name.partition(":")
-    options = {**spec.options, "render_mode": "rgb_array"} if source in SOURCES else spec.options
+    drawing = source in SOURCES or "render_mode" in inspect.signature(resolve("envs", spec.name)).parameters
+    options = {**spec.options, "render_mode": "rgb_array"} if drawing else spec.options
     made = replace(spec, options=options, obs_scale=1.0)
     if _alike(spec.name):
         made = replace(made, name=f"gym:{name}", options={"render_mode": "rgb_array"})
@@ -116,7 +120,10 @@ def _artist(spec: EnvSpec) -> gymnasium.Env[Any, Any]:
     except (gymnasium.error.Error, ValueError) as error:
         raise ValueError(f"{spec.name} cannot be drawn: {error}") from error
     if env.render_mode != "rgb_array":
-        raise ValueError(f"{spec.name} cannot be drawn: its render_mode is {env.render_mode!r}, and must be 'rgb_array'")
+        raise ValueError(
+            f"{spec.name} cannot be drawn: its render_mode is {env.render_mode!r}, and must be 'rgb_array'; let what makes it "
+            "take render_mode"
+        )
     return env
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,21 +30,27 @@ def own(name: str, options: Mapping[str, Any], *, time_limit: int | None = None,
         options, time_limit = {**options, "time_limit": time_limit}, None
     if "num_envs" in takes:
         _check_together(name, time_limit, action_repeat)
-        return JoinedEnv(lambda count: _call(name, maker, {**options, "num_envs": count}))
-    env = _call(name, maker, options)
+        return JoinedEnv(lambda count: called(name, maker, {**options, "num_envs": count}))
+    env = called(name, maker, options)
     if isinstance(env, gymnasium.Env):
         env.close()
         return SerialEnv(lambda: _limited(maker(**options), time_limit), action_repeat=action_repeat)
     return _checked(name, env, time_limit, action_repeat)
 
 
-def _call(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+def called(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """What somebody's maker gives; whatever it raises is told in one sentence, with the place."""
     try:
         inspect.signature(maker).bind(**options)
     except TypeError as error:
         takes = ", ".join(inspect.signature(maker).parameters) or "none"
         raise ValueError(f"environment {name!r} with the options {dict(options)}: {error}; it takes {takes}") from error
-    return maker(**options)
+    try:
+        return maker(**options)
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        told = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
+        raise ValueError(f"environment {name!r} with the options {dict(options)} raised {told}") from error
 
 
 def _limited(env: gymnasium.Env[Any, Any], time_limit: int | None) -> gymnasium.Env[Any, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from evolute.core.names import resolve
 from evolute.envs.known import SOURCES
+from evolute.envs.own import called
 from evolute.envs.spec import EnvSpec
 from evolute.envs.wrap import scaled_space
 
@@ -40,7 +41,7 @@ def _made(spec: EnvSpec) -> Env:
         limit = {"max_episode_steps": spec.time_limit} if spec.time_limit and source == "gym" else {}
         env: Env = importlib.import_module(f"evolute.envs.{source}").single(rest, {**spec.options, **limit})
         return env if limit else _limited(env, spec.time_limit)
-    made = resolve("envs", spec.name)(**spec.options)
+    made = called(spec.name, resolve("envs", spec.name), spec.options)
     if not isinstance(made, gymnasium.Env):
         raise ValueError(f"environment {spec.name!r} made a {type(made).__name__}: this learner needs a gymnasium.Env")
     return _limited(made, spec.time_limit)
@@ -54,6 +55,10 @@ def _wrapped(env: Env, spec: EnvSpec) -> Env:
     if spec.action_repeat > 1:
         env = _Repeat(env, spec.action_repeat)
     if spec.obs_scale != 1:
+        if not isinstance(env.observation_space, gymnasium.spaces.Box):
+            raise ValueError(
+                f"wrap.obs_scale={spec.obs_scale}: observations are {env.observation_space}, and only a Box is scaled"
+            )
         scale, space = np.float32(spec.obs_scale), scaled_space(env.observation_space, spec.obs_scale)
         env = gymnasium.wrappers.TransformObservation(env, lambda obs: obs.astype(np.float32) * scale, space)
     if spec.reward_scale != 1:

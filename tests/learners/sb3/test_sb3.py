@@ -266,3 +266,17 @@ def test_what_cannot_be_built_is_told_before_a_run():
     sb3 = built(resolve("learners", "sb3:SAC"), {}, EnvSpec("CartPole-v1"))
     with pytest.raises(ValueError, match="SAC cannot be built for gym:CartPole-v1"):
         sb3.advice(100, [{}])
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrap", "says"),
+    [
+        ("text", {}, r"A2C cannot be built for .*Strange, whose observations are Text\(.*TypeError"),
+        ("dict", {"obs_scale": 0.5}, r"wrap.obs_scale=0.5: observations are Dict\(.*only a Box is scaled"),
+        ("nope", {}, r"Strange' with the options {'kind': 'nope'} raised KeyError: 'nope'"),
+    ],
+)
+def test_spaces_and_makers_that_do_not_work_are_told_in_one_sentence(kind, wrap, says):
+    spec = EnvSpec("tests.learners.sb3.strange:Strange", {"Strange": {"kind": kind}}, **wrap)
+    with pytest.raises(ValueError, match=says):
+        built(resolve("learners", "sb3:A2C"), {}, spec).advice(100, [{}])

@@ -16,7 +16,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from evolute.core.order import Hparams, Json, Order, Ref
 from evolute.core.protocols import Learner, Outcome, Progress
 from evolute.core.tree import Tree
-from evolute.envs.single import settle_single
+from evolute.envs.single import settle_single, single
 from evolute.envs.spec import EnvSpec
 from evolute.learners.sb3.algorithm import ARCHITECTURE, Ours, options
 from evolute.learners.sb3.model import build
@@ -49,8 +49,12 @@ class SB3:
         """Build one model, so that settings which it refuses are known before a run begins."""
         try:
             build(self.algorithm, self.env, self._full(examples[0]), seed=0).envs.close()
-        except (AssertionError, AttributeError, StopIteration, TypeError) as error:
-            raise ValueError(f"{self.algorithm.__name__} cannot be built for {self.env.name}: {error}") from error
+        except ValueError:
+            raise
+        except Exception as error:  # whatever Stable-Baselines3 makes of spaces and settings that it does not support
+            told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            name, seen = self.algorithm.__name__, single(self.env)().observation_space
+            raise ValueError(f"{name} cannot be built for {self.env.name}, whose observations are {seen}: {told}") from error
         return ()
 
     def shape(self, hparams: Hparams) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from evolute.learners.ppo import networks
 from evolute.learners.ppo.augment import augmented
 from evolute.learners.ppo.model import Learnt, Model, Optimiser, Rollout
+from evolute.learners.ppo.native import twins
 from evolute.learners.ppo.settings import Traced
 
 BETAS = (0.9, 0.999)
@@ -119,18 +120,15 @@ def _learn(
 
     def minibatch(carried: Carried, draw: Draw) -> tuple[Carried, None]:
         optimiser, sums = carried
-        weights = networks.grouped(model.network, optimiser.weights)
         chance = jax.random.fold_in(key, optimiser.count)
-        said, back = jax.vjp(lambda weights: _said(model, weights, table, draw, h, chance), weights)
+        said, back = _said_and_back(model, optimiser.weights, table, draw, h, chance)
 
         def judged(carried: tuple[Said, jax.Array]) -> tuple[Said, jax.Array]:
             slopes, losses = jax.grad(_loss, has_aux=True)(carried[0], model, draw, h)
             return slopes, carried[1] + losses
 
         slopes, sums = _as_one(judged, (said, sums), optimiser.count)
-        by_name = back(slopes)[0]
-        slope = jnp.concatenate([by_name[name].ravel() for name in weights])
-        return (_adam(optimiser, slope, draw, h), sums), None
+        return (_adam(optimiser, back(slopes), draw, h), sums), None
 
     told = len(LOSSES) if model.augmented else len(LOSSES) - 1
     blank = jnp.zeros((told, *_rows(model)))
@@ -173,6 +171,23 @@ def _as_one(function: Callable[[Pair], Pair], carried: Pair, count: jax.Array) -
         return function(carried)
     made: Pair = jax.lax.fori_loop(0, jnp.minimum(count, 0) + 1, lambda _, carried: function(carried), carried)
     return made
+
+
+def _said_and_back(
+    model: Model, weights: jax.Array, table: Table, draw: Draw, h: Traced, key: jax.Array
+) -> tuple[Said, Callable[[Said], jax.Array]]:
+    """What the networks say of a minibatch, and the way from its slopes to the slope of the weight vector."""
+    if twins.able(model.network):
+        said, back = jax.vjp(lambda weights: Said(*twins.said(model.network, weights, draw.obs)), weights)
+        return said, lambda slopes: back(slopes)[0]
+    parts = networks.grouped(model.network, weights)
+    said, back = jax.vjp(lambda parts: _said(model, parts, table, draw, h, key), parts)
+
+    def joined(slopes: Said) -> jax.Array:
+        by_name = back(slopes)[0]
+        return jnp.concatenate([by_name[name].ravel() for name in parts])
+
+    return said, joined
 
 
 def _said(model: Model, weights: networks.Weights, table: Table, draw: Draw, h: Traced, key: jax.Array) -> Said:

@@ -1,0 +1,175 @@
+"""A minibatch through twins, dense policy and value networks of one shape, and its slopes back, in LLVM's code.
+
+Activations are [twin, unit, row], as in `networks.twins`: so a layer's product, and that of its slopes with the weights, find
+both factors as they need them. Only the slope of the weights, which sums over rows, takes a transposed factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from evolute.learners.ppo import networks
+from evolute.learners.ppo.native import activations, matrices
+from evolute.learners.ppo.native.emit import Emitter, Value, Vector
+from evolute.learners.ppo.native.matrices import Keep, Matrix, Product
+from evolute.learners.ppo.networks import Network
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where everything lies, for minibatches of so many rows."""
+
+    network: Network
+    rows: int
+
+    @cached_property
+    def starts(self) -> dict[str, int]:
+        """Where each part of the weights starts."""
+        found, start = {}, 0
+        for part in networks.parts(self.network):
+            found[part.name] = start
+            start += part.size
+        return found
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The units before each layer and behind the last one."""
+        return (*self.network.obs, *self.network.widths)
+
+    @property
+    def heads(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Name and outputs of each twin's head."""
+        return ("policy", self.network.outputs), ("value", 1)
+
+    @property
+    def hidden(self) -> int:
+        """How many numbers all activations are."""
+        return 2 * self.rows * sum(self.network.widths)
+
+    @property
+    def slopes(self) -> int:
+        """How many numbers the slopes of two layers' activations are; those of later layers make room for earlier ones."""
+        return 4 * self.rows * max(self.network.widths)
+
+    @property
+    def turned(self) -> int:
+        """How many numbers the largest matrix is that is transposed."""
+        return self.rows * max(*self.network.widths, self.network.outputs)
+
+    def room(self, lanes: int) -> int:
+        """How many numbers of scratch memory any product needs."""
+        return Product.scratch(max(self.rows, *self.widths), lanes)
+
+    def activation(self, emit: Emitter, hidden: Value, place: int) -> Value:
+        """Where a layer's activations are."""
+        return emit.at(hidden, (1, 2 * self.rows * sum(self.network.widths[:place])))
+
+    def slope(self, emit: Emitter, slopes: Value, place: int) -> Value:
+        """Where the slopes before a layer's activations are."""
+        return emit.at(slopes, (place % 2, self.slopes // 2))
+
+    def layer(self, emit: Emitter, weights: Value, place: int, twin: Value) -> tuple[Value, Value]:
+        """Where the matrix and the biases of a twin's layer are, in the weights or in what is laid out like them."""
+        size, width = self.widths[place : place + 2]
+        w = emit.at(weights, (1, self.starts[f"actor/dense{place}/w"]), (twin, size * width))
+        return w, emit.at(weights, (1, self.starts[f"actor/dense{place}/b"]), (twin, width))
+
+    def head(self, emit: Emitter, weights: Value, name: str) -> tuple[Value, Value]:
+        """Where the matrix and the biases of a head are."""
+        return emit.at(weights, (1, self.starts[f"{name}/w"])), emit.at(weights, (1, self.starts[f"{name}/b"]))
+
+
+def forward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) -> None:
+    """From weights and obs to outputs, values and activations; the last buffer is scratch memory."""
+    (weights, obs), (outputs, values, hidden, room) = given, made
+    rows, activation = plan.rows, plan.network.activation
+
+    def through(place: int, twin: Value) -> None:
+        size, width = plan.widths[place : place + 2]
+        w, b = plan.layer(emit, weights, place, twin)
+        x = emit.at(plan.activation(emit, hidden, place - 1), (twin, size * rows)) if place else obs
+        to = Matrix(emit.at(plan.activation(emit, hidden, place), (twin, width * rows)), rows)
+        keep = _storing(emit, to, lambda row, column, vector: activations.act(emit, activation, vector))
+        Product((width, rows, size), Matrix(w, 1, width), Matrix(x, rows), keep, room, b).write(emit)
+
+    for place in range(len(plan.network.widths)):
+        emit.each(2, partial(through, place))
+    width = plan.widths[-1]
+    for twin, ((name, number), to) in enumerate(zip(plan.heads, (outputs, values), strict=True)):
+        w, b = plan.head(emit, weights, name)
+        x = emit.at(plan.activation(emit, hidden, len(plan.network.widths) - 1), (twin, width * rows))
+        keep = _storing(emit, Matrix(to, rows))
+        Product((number, rows, width), Matrix(w, 1, number), Matrix(x, rows), keep, room, b).write(emit)
+
+
+def backward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) -> None:
+    """From weights, obs, activations and the slopes of all that was said to the weights' slope; the rest is scratch memory."""
+    (weights, obs, hidden, *said), (slope, slopes, turned, room) = given, made
+    rows, last = plan.rows, len(plan.network.widths) - 1
+
+    def headed(twin: int, name: str, number: int, by: Value) -> None:
+        width = plan.widths[-1]
+        (w, _), (to_w, to_b) = (plan.head(emit, start, name) for start in (weights, slope))
+        x = Matrix(emit.at(plan.activation(emit, hidden, last), (twin, width * rows)), rows)
+        to = Matrix(emit.at(plan.slope(emit, slopes, last), (twin, width * rows)), rows)
+        upright = Matrix(turned, width)
+        matrices.transpose(emit, (width, rows), x, upright)
+        keep = _storing(emit, Matrix(to_w, 1, number))
+        Product((number, width, rows), Matrix(by, rows), upright, keep, room).write(emit)
+        keep = _storing(emit, to, _back(emit, plan, x))
+        Product((width, rows, number), Matrix(w, number), Matrix(by, rows), keep, room).write(emit)
+        matrices.transpose(emit, (number, rows), Matrix(by, rows), Matrix(turned, number))
+        matrices.totals(emit, (rows, number), Matrix(turned, number), to_b)
+
+    def back(place: int, twin: Value) -> None:
+        size, width = plan.widths[place : place + 2]
+        (w, _), (to_w, to_b) = (plan.layer(emit, start, place, twin) for start in (weights, slope))
+        x = Matrix(emit.at(plan.activation(emit, hidden, place - 1), (twin, size * rows)) if place else obs, rows)
+        by = Matrix(emit.at(plan.slope(emit, slopes, place), (twin, width * rows)), rows)
+        upright = Matrix(turned, width)
+        matrices.transpose(emit, (width, rows), by, upright)
+        matrices.totals(emit, (rows, width), upright, to_b)
+        keep = _storing(emit, Matrix(to_w, width))
+        Product((size, width, rows), x, upright, keep, room).write(emit)
+        if place:
+            to = Matrix(emit.at(plan.slope(emit, slopes, place - 1), (twin, size * rows)), rows)
+            keep = _storing(emit, to, _back(emit, plan, x))
+            Product((size, rows, width), Matrix(w, width), by, keep, room).write(emit)
+
+    def layers(twin: Value) -> None:
+        for place in range(last, -1, -1):
+            back(place, twin)
+
+    for twin, ((name, number), by) in enumerate(zip(plan.heads, said[:2], strict=True)):
+        headed(twin, name, number, by)
+    emit.each(2, layers)
+    for place in range(plan.network.spread):
+        emit.store(emit.number(emit.at(said[2], (place, 1))), emit.at(slope, (1, plan.starts["log_std"]), (place, 1)))
+
+
+def _storing(emit: Emitter, to: Matrix, change: Callable[[Value, Value, Vector], Vector] | None = None) -> Keep:
+    """Keep a product in memory, after a change."""
+
+    def keep(row: Value, column: Value, vector: Vector) -> None:
+        if change is not None:
+            vector = change(row, column, vector)
+        at = emit.at(to.start, (row, to.down), (column, to.right))
+        if to.right == 1:
+            emit.store(vector, at)
+            return
+        for lane in range(vector.type.count):
+            emit.store(emit.lane(vector, lane), emit.at(at, (lane, to.right)))
+
+    return keep
+
+
+def _back(emit: Emitter, plan: Plan, x: Matrix) -> Callable[[Value, Value, Vector], Vector]:
+    """Slopes on their way back through the activations x."""
+
+    def change(row: Value, column: Value, slope: Vector) -> Vector:
+        y = emit.vector(emit.at(x.start, (row, x.down), (column, 1)), slope.type.count)
+        return activations.back(emit, plan.network.activation, y, slope)
+
+    return change

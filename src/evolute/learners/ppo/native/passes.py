@@ -62,13 +62,15 @@ class Plan:
         """How many numbers of scratch memory any product needs."""
         return Product.scratch(max(self.rows, *self.widths), lanes)
 
-    def activation(self, emit: Emitter, hidden: Value, place: int) -> Value:
-        """Where a layer's activations are."""
-        return emit.at(hidden, (1, 2 * self.rows * sum(self.network.widths[:place])))
+    def activation(self, emit: Emitter, hidden: Value, place: int, twin: Value | int) -> Matrix:
+        """Where the activations of a twin's layer are."""
+        widths = self.network.widths
+        start = emit.at(hidden, (2 * sum(widths[:place]), self.rows), (twin, widths[place] * self.rows))
+        return Matrix(start, self.rows)
 
-    def slope(self, emit: Emitter, slopes: Value, place: int) -> Value:
-        """Where the slopes before a layer's activations are."""
-        return emit.at(slopes, (place % 2, self.slopes // 2))
+    def slope(self, emit: Emitter, slopes: Value, place: int, twin: Value | int) -> Matrix:
+        """Where the slopes before the activations of a twin's layer are."""
+        return Matrix(emit.at(slopes, (place % 2, self.slopes // 2), (twin, self.slopes // 4)), self.rows)
 
     def layer(self, emit: Emitter, weights: Value, place: int, twin: Value) -> tuple[Value, Value]:
         """Where the matrix and the biases of a twin's layer are, in the weights or in what is laid out like them."""
@@ -89,19 +91,19 @@ def forward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) ->
     def through(place: int, twin: Value) -> None:
         size, width = plan.widths[place : place + 2]
         w, b = plan.layer(emit, weights, place, twin)
-        x = emit.at(plan.activation(emit, hidden, place - 1), (twin, size * rows)) if place else obs
-        to = Matrix(emit.at(plan.activation(emit, hidden, place), (twin, width * rows)), rows)
+        x = plan.activation(emit, hidden, place - 1, twin) if place else Matrix(obs, rows)
+        to = plan.activation(emit, hidden, place, twin)
         keep = _storing(emit, to, lambda row, column, vector: activations.act(emit, activation, vector))
-        Product((width, rows, size), Matrix(w, 1, width), Matrix(x, rows), keep, room, b).write(emit)
+        Product((width, rows, size), Matrix(w, 1, width), x, keep, room, b).write(emit)
 
     for place in range(len(plan.network.widths)):
         emit.each(2, partial(through, place))
     width = plan.widths[-1]
     for twin, ((name, number), to) in enumerate(zip(plan.heads, (outputs, values), strict=True)):
         w, b = plan.head(emit, weights, name)
-        x = emit.at(plan.activation(emit, hidden, len(plan.network.widths) - 1), (twin, width * rows))
+        x = plan.activation(emit, hidden, len(plan.network.widths) - 1, twin)
         keep = _storing(emit, Matrix(to, rows))
-        Product((number, rows, width), Matrix(w, 1, number), Matrix(x, rows), keep, room, b).write(emit)
+        Product((number, rows, width), Matrix(w, 1, number), x, keep, room, b).write(emit)
 
 
 def backward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) -> None:
@@ -112,13 +114,12 @@ def backward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) -
     def headed(twin: int, name: str, number: int, by: Value) -> None:
         width = plan.widths[-1]
         (w, _), (to_w, to_b) = (plan.head(emit, start, name) for start in (weights, slope))
-        x = Matrix(emit.at(plan.activation(emit, hidden, last), (twin, width * rows)), rows)
-        to = Matrix(emit.at(plan.slope(emit, slopes, last), (twin, width * rows)), rows)
+        x = plan.activation(emit, hidden, last, twin)
         upright = Matrix(turned, width)
         matrices.transpose(emit, (width, rows), x, upright)
         keep = _storing(emit, Matrix(to_w, 1, number))
         Product((number, width, rows), Matrix(by, rows), upright, keep, room).write(emit)
-        keep = _storing(emit, to, _back(emit, plan, x))
+        keep = _storing(emit, plan.slope(emit, slopes, last, twin), _back(emit, plan, x))
         Product((width, rows, number), Matrix(w, number), Matrix(by, rows), keep, room).write(emit)
         matrices.transpose(emit, (number, rows), Matrix(by, rows), Matrix(turned, number))
         matrices.totals(emit, (rows, number), Matrix(turned, number), to_b)
@@ -126,16 +127,15 @@ def backward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) -
     def back(place: int, twin: Value) -> None:
         size, width = plan.widths[place : place + 2]
         (w, _), (to_w, to_b) = (plan.layer(emit, start, place, twin) for start in (weights, slope))
-        x = Matrix(emit.at(plan.activation(emit, hidden, place - 1), (twin, size * rows)) if place else obs, rows)
-        by = Matrix(emit.at(plan.slope(emit, slopes, place), (twin, width * rows)), rows)
+        x = plan.activation(emit, hidden, place - 1, twin) if place else Matrix(obs, rows)
+        by = plan.slope(emit, slopes, place, twin)
         upright = Matrix(turned, width)
         matrices.transpose(emit, (width, rows), by, upright)
         matrices.totals(emit, (rows, width), upright, to_b)
         keep = _storing(emit, Matrix(to_w, width))
         Product((size, width, rows), x, upright, keep, room).write(emit)
         if place:
-            to = Matrix(emit.at(plan.slope(emit, slopes, place - 1), (twin, size * rows)), rows)
-            keep = _storing(emit, to, _back(emit, plan, x))
+            keep = _storing(emit, plan.slope(emit, slopes, place - 1, twin), _back(emit, plan, x))
             Product((size, rows, width), Matrix(w, width), by, keep, room).write(emit)
 
     def layers(twin: Value) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from evolute.learners.ppo import networks
 from evolute.learners.ppo.augment import augmented
 from evolute.learners.ppo.model import Learnt, Model, Optimiser, Rollout
-from evolute.learners.ppo.native import twins
+from evolute.learners.ppo.native import dense
 from evolute.learners.ppo.settings import Traced
 
 BETAS = (0.9, 0.999)
@@ -177,8 +177,8 @@ def _said_and_back(
     model: Model, weights: jax.Array, table: Table, draw: Draw, h: Traced, key: jax.Array
 ) -> tuple[Said, Callable[[Said], jax.Array]]:
     """What the networks say of a minibatch, and the way from its slopes to the slope of the weight vector."""
-    if twins.able(model.network):
-        said, back = jax.vjp(lambda weights: Said(*twins.said(model.network, weights, draw.obs)), weights)
+    if dense.able(model.network):
+        said, back = jax.vjp(lambda weights: Said(*dense.said(model.network, weights, draw.obs)), weights)
         return said, lambda slopes: back(slopes)[0]
     parts = networks.grouped(model.network, weights)
     said, back = jax.vjp(lambda parts: _said(model, parts, table, draw, h, key), parts)

@@ -25,6 +25,8 @@ class Emitter:
 
     def loop(self, count: int, body: Callable[[Value, list[Value]], list[Value]], carried: Sequence[Value]) -> list[Value]:
         """What `body(number, carried)` returns the last time; each time but the first it is handed what it returned before."""
+        if not count:
+            return list(carried)
         if count == 1:
             return body(INDEX(0), list(carried))
         build = self.build
@@ -49,8 +51,7 @@ class Emitter:
             body(number)
             return []
 
-        if count:
-            self.loop(count, once, [])
+        self.loop(count, once, [])
 
     def behind(self, number: Value, step: int, first: int) -> Value:
         """first + number * step."""
@@ -63,7 +64,7 @@ class Emitter:
             start = self.build.gep(start, [far], source_etype=FLOAT)
         return start
 
-    def number(self, address: Value) -> Value:
+    def scalar(self, address: Value) -> Value:
         return self.build.load(address, align=4, typ=FLOAT)
 
     def vector(self, address: Value, lanes: int) -> Vector:
@@ -75,7 +76,7 @@ class Emitter:
     def everywhere(self, address: Value, lanes: int) -> Vector:
         """The number at an address in each lane."""
         nothing = ir.Constant(ir.VectorType(FLOAT, lanes), ir.Undefined)
-        first = self.build.insert_element(nothing, self.number(address), WORD(0))
+        first = self.build.insert_element(nothing, self.scalar(address), WORD(0))
         return self.picked(first, first, [0] * lanes)
 
     def lane(self, vector: Vector, place: int) -> Value:

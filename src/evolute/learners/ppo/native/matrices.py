@@ -14,7 +14,7 @@ from functools import partial
 from evolute.learners.ppo.native.emit import Emitter, Value, Vector
 
 HEIGHT, ACROSS = 6, 2
-"""Rows of a tile, and vectors in each: with two more for one factor and one for the other they fill 16 registers."""
+"""Rows of a tile, and vectors in each: with two for one factor and one for the other they take 15 of 16 registers."""
 FAR = 128
 """A factor with so many numbers from row to row is copied strip by strip: its rows would share few places of the cache."""
 Keep = Callable[[Value, Value, Vector], None]
@@ -55,18 +55,19 @@ class Product:
 
     @staticmethod
     def scratch(shared: int, lanes: int) -> int:
-        """How many numbers of scratch memory a product needs that sums over so many."""
+        """How many numbers of scratch memory a product needs that sums over so many: one strip, as wide as those copied are."""
         return shared * ACROSS * lanes
 
     def write(self, emit: Emitter) -> None:
         rows, columns, _ = self.shape
-        for first, strips, lanes, vectors in _strips(columns, emit.lanes, ACROSS if rows > HEIGHT // 2 else 2 * ACROSS):
+        across = ACROSS if rows > HEIGHT // 2 else 2 * ACROSS  # few rows make up for it, so that enough sums are under way
+        for first, strips, lanes, vectors in _strips(columns, emit.lanes, across):
             emit.each(strips, partial(self._strip, emit, first, lanes, vectors))
 
     def _strip(self, emit: Emitter, first: int, lanes: int, vectors: int, number: Value) -> None:
         strip = Strip(emit.behind(number, lanes * vectors, first), lanes, vectors)
         rows, _, _ = self.shape
-        far = self.b.down >= FAR and rows > 2 * HEIGHT
+        far = self.b.down >= FAR and rows > 2 * HEIGHT and vectors <= ACROSS
         b = self._copied(emit, strip) if far else Matrix(emit.at(self.b.start, (strip.column, 1)), self.b.down)
         for top, tiles, height in _tiles(rows, HEIGHT):
             emit.each(tiles, partial(self._tile, emit, strip, b, top, height))
@@ -118,7 +119,7 @@ def transpose(emit: Emitter, shape: tuple[int, int], a: Matrix, to: Matrix) -> N
             emit.store(vector, emit.at(end, (place, to.down)))
 
     def single(row: Value, column: Value) -> None:
-        number = emit.number(emit.at(a.start, (row, a.down), (column, 1)))
+        number = emit.scalar(emit.at(a.start, (row, a.down), (column, 1)))
         emit.store(number, emit.at(to.start, (column, to.down), (row, 1)))
 
     def beside(row: Value) -> None:

@@ -60,7 +60,7 @@ class Plan:
 
     def room(self, lanes: int) -> int:
         """How many numbers of scratch memory any product needs."""
-        return Product.scratch(max(self.rows, *self.widths), lanes)
+        return Product.scratch(max(self.rows, self.network.outputs, *self.widths), lanes)
 
     def activation(self, emit: Emitter, hidden: Value, place: int, twin: Value | int) -> Matrix:
         """Where the activations of a twin's layer are."""
@@ -111,20 +111,20 @@ def backward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) -
     (weights, obs, hidden, *said), (slope, slopes, turned, room) = given, made
     rows, last = plan.rows, len(plan.network.widths) - 1
 
-    def headed(twin: int, name: str, number: int, by: Value) -> None:
+    def through_head(twin: int, name: str, outputs: int, by: Value) -> None:
         width = plan.widths[-1]
         (w, _), (to_w, to_b) = (plan.head(emit, start, name) for start in (weights, slope))
         x = plan.activation(emit, hidden, last, twin)
         upright = Matrix(turned, width)
         matrices.transpose(emit, (width, rows), x, upright)
-        keep = _storing(emit, Matrix(to_w, 1, number))
-        Product((number, width, rows), Matrix(by, rows), upright, keep, room).write(emit)
+        keep = _storing(emit, Matrix(to_w, 1, outputs))
+        Product((outputs, width, rows), Matrix(by, rows), upright, keep, room).write(emit)
         keep = _storing(emit, plan.slope(emit, slopes, last, twin), _back(emit, plan, x))
-        Product((width, rows, number), Matrix(w, number), Matrix(by, rows), keep, room).write(emit)
-        matrices.transpose(emit, (number, rows), Matrix(by, rows), Matrix(turned, number))
-        matrices.totals(emit, (rows, number), Matrix(turned, number), to_b)
+        Product((width, rows, outputs), Matrix(w, outputs), Matrix(by, rows), keep, room).write(emit)
+        matrices.transpose(emit, (outputs, rows), Matrix(by, rows), Matrix(turned, outputs))
+        matrices.totals(emit, (rows, outputs), Matrix(turned, outputs), to_b)
 
-    def back(place: int, twin: Value) -> None:
+    def through_layer(place: int, twin: Value) -> None:
         size, width = plan.widths[place : place + 2]
         (w, _), (to_w, to_b) = (plan.layer(emit, start, place, twin) for start in (weights, slope))
         x = plan.activation(emit, hidden, place - 1, twin) if place else Matrix(obs, rows)
@@ -140,13 +140,13 @@ def backward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) -
 
     def layers(twin: Value) -> None:
         for place in range(last, -1, -1):
-            back(place, twin)
+            through_layer(place, twin)
 
     for twin, ((name, number), by) in enumerate(zip(plan.heads, said[:2], strict=True)):
-        headed(twin, name, number, by)
+        through_head(twin, name, number, by)
     emit.each(2, layers)
     for place in range(plan.network.spread):
-        emit.store(emit.number(emit.at(said[2], (place, 1))), emit.at(slope, (1, plan.starts["log_std"]), (place, 1)))
+        emit.store(emit.scalar(emit.at(said[2], (place, 1))), emit.at(slope, (1, plan.starts["log_std"]), (place, 1)))
 
 
 def _storing(emit: Emitter, to: Matrix, change: Callable[[Value, Value, Vector], Vector] | None = None) -> Keep:

@@ -1,6 +1,6 @@
 """LLVM's code as a function that XLA calls: compiled for this machine, and made known by XLA's foreign function interface.
 
-The offsets are those of the structs of its C interface (`xla/ffi/api/c_api.h`), which it promises not to move.
+The offsets are those of the structs of its C interface (`xla/ffi/api/c_api.h`), which do not move within a major version.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import jax
@@ -21,8 +22,14 @@ EXTENSIONS, ARGUMENTS, RESULTS = 8, 72, 112
 """In a call: what it is beyond a call, and the lists of buffers that are given and to be filled."""
 DATA = 24
 """In a buffer: where its numbers are."""
-METADATA, MAJOR, MINOR = 24, 24, 28
-"""In the one extension there is, which asks what a function was built against: where to answer, and there the version."""
+KIND, METADATA = 8, 24
+"""In an extension: its kind, and of the kind that asks what a function was built against, where to answer."""
+ASKS = 1
+MAJOR, MINOR = 24, 28
+"""In the answer: the interface's version."""
+KNOWN = 0
+"""The major version that has these offsets."""
+LOCK = RLock()
 Body = Callable[[Emitter, list[Value], list[Value]], None]
 """`body(emit, given, made)` writes a function, from the addresses of its buffers."""
 
@@ -33,60 +40,73 @@ class Code:
     def __init__(self) -> None:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
-        features = binding.get_host_cpu_features()
-        self.lanes = 16 if features.get("avx512f") else 8 if features.get("avx") else 4
-        self.machine = binding.Target.from_default_triple().create_target_machine(
-            cpu=binding.get_host_cpu_name(), features=features.flatten(), opt=3, jit=True
-        )
+        self.features = binding.get_host_cpu_features()
+        self.lanes = 16 if self.features.get("avx512f") else 8 if self.features.get("avx") else 4
         self.engines: list[Any] = []
+        self.known: set[str] = set()
 
     def compiled(self, module: Any, name: str) -> int:
         """The address of a function of a module."""
+        target = binding.Target.from_default_triple()
+        machine = target.create_target_machine(
+            cpu=binding.get_host_cpu_name(), features=self.features.flatten(), opt=3, jit=True
+        )
+        module.triple, module.data_layout = machine.triple, str(machine.target_data)
         parsed = binding.parse_assembly(str(module))
         parsed.verify()
-        tuning = binding.create_pipeline_tuning_options(speed_level=1)
-        passes = binding.create_pass_builder(self.machine, tuning)
+        tuning = binding.create_pipeline_tuning_options(speed_level=1)  # there is nothing left to unroll or vectorise
+        passes = binding.create_pass_builder(machine, tuning)
         passes.getModulePassManager().run(parsed, passes)
-        engine = binding.create_mcjit_compiler(parsed, self.machine)
-        engine.finalize_object()
+        engine = binding.create_mcjit_compiler(parsed, machine)
         self.engines.append(engine)
+        engine.finalize_object()
         address: int = engine.get_function_address(name)
         return address
 
 
-@cache
+_code = cache(Code)
+
+
 def code() -> Code:
     """This process's functions."""
-    return Code()
+    with LOCK:
+        return _code()
 
 
 @cache
-def version() -> tuple[int, int]:
-    """The interface's version, as its header has it."""
+def version() -> tuple[int, int] | None:
+    """The interface's version, as its header has it; none if that is not the one we know."""
     header = (Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h").read_text()
     found = [re.search(rf"#define XLA_FFI_API_{part} (\d+)", header) for part in ("MAJOR", "MINOR")]
-    major, minor = (int(match[1]) if match else 0 for match in found)
-    return major, minor
+    major, minor = (int(match[1]) if match else -1 for match in found)
+    return (major, minor) if major == KNOWN and minor >= 0 else None
 
 
 def register(name: str, *, given: int, made: int, body: Body) -> None:
-    """Have XLA know a function under a name, with so many buffers each way."""
+    """Have XLA know a function under a name, with so many buffers each way; one that it knows stays as it is."""
+    with LOCK:
+        if name not in code().known:
+            address = ctypes.c_void_p(code().compiled(_written(name, given, made, body), name))
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
+            code().known.add(name)
+
+
+def _written(name: str, given: int, made: int, body: Body) -> Any:
     module = ir.Module(name)
-    module.triple = code().machine.triple
     function = ir.Function(module, ir.FunctionType(POINTER, [POINTER]), name)
     build = ir.IRBuilder(function.append_basic_block())
     call = function.args[0]
-    question = _pointer(build, call, EXTENSIONS)
-    with build.if_then(build.icmp_unsigned("!=", question, POINTER(None)), likely=False):
-        answer = _pointer(build, question, METADATA)
-        for number, offset in zip(version(), (MAJOR, MINOR), strict=True):
-            build.store(WORD(number), _behind(build, answer, offset), align=4)
-        build.ret(POINTER(None))
-    buffers = [_buffers(build, call, *which) for which in ((ARGUMENTS, given), (RESULTS, made))]
-    body(Emitter(build, code().lanes), *buffers)
+    extension = _pointer(build, call, EXTENSIONS)
+    with build.if_then(build.icmp_unsigned("!=", extension, POINTER(None)), likely=False):
+        kind = build.load(_behind(build, extension, KIND), align=4, typ=WORD)
+        with build.if_then(build.icmp_unsigned("==", kind, WORD(ASKS))):
+            answer = _pointer(build, extension, METADATA)
+            for number, offset in zip(version() or (KNOWN, 0), (MAJOR, MINOR), strict=True):
+                build.store(WORD(number), _behind(build, answer, offset), align=4)
+            build.ret(POINTER(None))
+    body(Emitter(build, code().lanes), _buffers(build, call, ARGUMENTS, given), _buffers(build, call, RESULTS, made))
     build.ret(POINTER(None))
-    address = ctypes.c_void_p(code().compiled(module, name))
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
+    return module
 
 
 def _buffers(build: Any, call: Value, which: int, number: int) -> list[Value]:

@@ -1,4 +1,4 @@
-"""What twins, dense policy and value networks of one shape, say of a minibatch, by machine code where there is any."""
+"""What dense policy and value networks of one shape say of a minibatch, and how they learn from it, by machine code."""
 
 from __future__ import annotations
 
@@ -7,29 +7,30 @@ from functools import cache, partial
 import jax
 import jax.numpy as jnp
 
+from evolute.learners.ppo import networks
 from evolute.learners.ppo.native import activations, passes, xla
 from evolute.learners.ppo.native.passes import Plan
 from evolute.learners.ppo.networks import Network
 
-Said = tuple[jax.Array, jax.Array, dict[str, jax.Array]]
+Words = tuple[jax.Array, jax.Array, dict[str, jax.Array]]
+"""Outputs [output, row], values [row], and the log-std if it is learnt."""
 Kept = tuple[jax.Array, jax.Array, jax.Array]
 
 
 def able(network: Network) -> bool:
     """Whether there is machine code for these networks on the devices in use."""
-    return network.twin and network.activation in activations.KNOWN and jax.default_backend() == "cpu"
+    known = network.twin and network.activation in activations.KNOWN
+    return known and jax.default_backend() == "cpu" and xla.version() is not None
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def said(network: Network, weights: jax.Array, obs: jax.Array) -> Said:
-    """Outputs [output, row], values [row] and the log-std, if it is learnt, for a weight vector and obs [feature, row].
-
-    Only the weights have a gradient.
-    """
-    return _said(network, weights, obs)[0]
+def said(network: Network, weights: jax.Array, obs: jax.Array) -> Words:
+    """What the networks say with a weight vector of obs [feature, row]; only the weights have a gradient."""
+    return _forward(network, weights, obs)[0]
 
 
-def _said(network: Network, weights: jax.Array, obs: jax.Array) -> tuple[Said, Kept]:
+def _forward(network: Network, weights: jax.Array, obs: jax.Array) -> tuple[Words, Kept]:
+    _check(network, weights, obs)
     plan = Plan(network, obs.shape[1])
     shapes = ((network.outputs, plan.rows), (plan.rows,), (plan.hidden,), (plan.room(xla.code().lanes),))
     outputs, values, hidden, _ = _called(f"{_registered(plan)}_forward", shapes, weights, obs)
@@ -37,7 +38,7 @@ def _said(network: Network, weights: jax.Array, obs: jax.Array) -> tuple[Said, K
     return (outputs, values, spread), (weights, obs, hidden)
 
 
-def _slope(network: Network, kept: Kept, slopes: Said) -> tuple[jax.Array, None]:
+def _backward(network: Network, kept: Kept, slopes: Words) -> tuple[jax.Array, None]:
     weights, obs, hidden = kept
     outputs, values, spread = slopes
     plan = Plan(network, obs.shape[1])
@@ -47,7 +48,15 @@ def _slope(network: Network, kept: Kept, slopes: Said) -> tuple[jax.Array, None]
     return slope, None
 
 
-said.defvjp(_said, _slope)
+said.defvjp(_forward, _backward)
+
+
+def _check(network: Network, weights: jax.Array, obs: jax.Array) -> None:
+    """Machine code reads what it is told is there."""
+    given = [(array.shape, array.dtype) for array in (weights, obs)]
+    fitting = [((networks.size(network),), jnp.float32), ((*network.obs, *obs.shape[1:]), jnp.float32)]
+    if given != fitting or obs.ndim != 2:
+        raise ValueError(f"weights and observations are {given}, these networks take {fitting}, with one axis of rows")
 
 
 def _called(name: str, shapes: tuple[tuple[int, ...], ...], *given: jax.Array) -> list[jax.Array]:
@@ -59,9 +68,9 @@ def _called(name: str, shapes: tuple[tuple[int, ...], ...], *given: jax.Array) -
 def _registered(plan: Plan) -> str:
     """What the names of both functions begin with."""
     network = plan.network
-    sizes = (*plan.widths, network.outputs, network.spread, plan.rows)
-    name = f"evolute_twins_{network.activation}_{'_'.join(map(str, sizes))}"
-    said = 3 if network.spread else 2
+    sizes = (*plan.widths, network.outputs, network.spread, plan.rows, xla.code().lanes)
+    name = f"evolute_dense_{network.activation}_{'_'.join(map(str, sizes))}"
+    slopes = 3 if network.spread else 2
     xla.register(f"{name}_forward", given=2, made=4, body=lambda emit, *both: passes.forward(emit, plan, *both))
-    xla.register(f"{name}_backward", given=3 + said, made=4, body=lambda emit, *both: passes.backward(emit, plan, *both))
+    xla.register(f"{name}_backward", given=3 + slopes, made=4, body=lambda emit, *both: passes.backward(emit, plan, *both))
     return name

@@ -1,0 +1,102 @@
+"""How much faster is a minibatch by our machine code than by XLA? Dense networks there and back, side by side on one core.
+
+python benchmarks/native.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import time
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from evolute.learners.ppo import members, networks
+from evolute.learners.ppo.native import dense
+from evolute.learners.ppo.networks import Network
+
+SHAPES = (
+    (Network((4,), 2), 16),
+    (Network((4,), 2), 64),
+    (Network((4,), 2), 256),
+    (Network((4,), 2), 2048),
+    (Network((17,), 6, spread=6), 64),
+    (Network((8,), 4, activation="relu", widths=(128, 128)), 256),
+    (Network((17,), 6, spread=6, widths=(256, 256)), 64),
+    (Network((17,), 6, spread=6, widths=(256, 256)), 2048),
+)
+Slope = Callable[[jax.Array, jax.Array], jax.Array]
+
+
+def by_code(network: Network) -> Slope:
+    def slope(weights: jax.Array, obs: jax.Array) -> jax.Array:
+        said, back = jax.vjp(lambda weights: dense.said(network, weights, obs), weights)
+        return back(said)[0]
+
+    return slope
+
+
+def by_xla(network: Network) -> Slope:
+    def slope(weights: jax.Array, obs: jax.Array) -> jax.Array:
+        parts = networks.grouped(network, weights)
+        spread = {name: parts[name] for name in ("log_std",) if name in parts}
+        said, back = jax.vjp(lambda parts: networks.twins(network, parts, obs), parts)
+        found = {**back(said)[0], **spread}
+        return jnp.concatenate([found[name].ravel() for name in parts])
+
+    return slope
+
+
+def repeated(slope: Slope, times: int, weights: jax.Array, obs: jax.Array) -> Callable[[], float]:
+    """Seconds for each of so many minibatches, one after the other in one program."""
+
+    def all_of_them(weights: jax.Array, obs: jax.Array) -> jax.Array:
+        return jax.lax.fori_loop(0, times, lambda _, weights: weights - 1e-9 * slope(weights, obs), weights)
+
+    program = jax.jit(all_of_them, compiler_options=members.OPTIONS).lower(weights, obs).compile()
+
+    def timed() -> float:
+        started = time.perf_counter()
+        jax.block_until_ready(program(weights, obs))
+        return (time.perf_counter() - started) / times
+
+    return timed
+
+
+def operations(network: Network, rows: int) -> int:
+    """Of the products of a minibatch, there and back."""
+    widths = (*network.obs, *network.widths)
+    pairs = sum(before * after for before, after in itertools.pairwise(widths))
+    there = 2 * rows * (2 * pairs + widths[-1] * (network.outputs + 1))
+    return 3 * there - 4 * rows * widths[0] * widths[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=15)
+    repeats = parser.parse_args().repeats
+    members.start(1)
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    for network, rows in SHAPES:
+        weights = jnp.asarray(networks.initial(network, np.random.default_rng(0)))
+        obs = jnp.asarray(np.random.default_rng(1).normal(size=(*network.obs, rows)), jnp.float32)
+        work = operations(network, rows)
+        times = max(1, int(2e9 // work))
+        ours, theirs = (repeated(made(network), times, weights, obs) for made in (by_code, by_xla))
+        ours(), theirs()
+        pairs = [(ours(), theirs()) for _ in range(repeats)]
+        best = [min(found) for found in zip(*pairs, strict=True)]
+        ratio = float(np.median([theirs / ours for ours, theirs in pairs]))
+        name = f"{network.obs[0]}-{'-'.join(map(str, network.widths))} {network.activation}, {rows} rows"
+        print(
+            f"{name:28} {best[0] * 1e6:9.1f} µs, {work / best[0] / 1e9:4.0f} GFLOP/s;"
+            f"  XLA {best[1] * 1e6:9.1f} µs, {work / best[1] / 1e9:4.0f} GFLOP/s;  {ratio:.2f}x"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -126,3 +126,8 @@ def test_every_default_is_allowed_and_every_setting_is_explained(key):
     field = FIELDS[key]
     TypeAdapter(field.type).validate_python(field.default)
     assert field.meaning
+
+
+def test_one_number_where_a_list_belongs_is_told_so():
+    with pytest.raises(ConfigError, match=r"ppo.widths = 64 \(-m\): should be a list, in brackets"):
+        resolved(stack([preset("cartpole"), override("ppo.widths=64")]))

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
+from evolute.core.population import Population
 from evolute.core.stop import Stop
+from evolute.report import words
 from evolute.report.pace import Pace
 
 
@@ -33,3 +35,13 @@ def test_a_fast_run_shows_the_speed_of_the_last_seconds(monkeypatch):
         clock[0] = float(second)
         pace.count(10 if second < 50 else 20, 1)
     assert pace.speed == pytest.approx((20, 1))
+
+
+@pytest.mark.parametrize(("value", "text"), [(1234.5, "1,234"), (9.44, "9.4"), (0.253, "0.25"), (0, "0")])
+def test_a_rate_is_never_rounded_to_nothing(value, text):
+    assert words.rate(value) == text
+
+
+def test_one_turn_is_not_several():
+    assert Stop(turns=1).reached(Population.of(0), 0) == "finished its 1 turn"
+    assert Stop(turns=2).reached(Population.of(0), 0) == "finished its 2 turns"

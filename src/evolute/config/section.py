@@ -73,7 +73,8 @@ def checked(key: str, kind: Any, setting: Setting) -> Any:
 
 def _problem(error: ValidationError) -> str:
     """Pydantic's complaints as one sentence; those about a union's alternatives are joined."""
-    texts = list(dict.fromkeys(problem["msg"].removeprefix("Value error, ") for problem in error.errors()))
+    said = (problem["msg"].removeprefix("Value error, ") for problem in error.errors())
+    texts = list(dict.fromkeys(text.replace("a valid tuple", "a list, in brackets") for text in said))
     wanted = [text.removeprefix("Input should be ") for text in texts if text.startswith("Input should be ")]
     return f"should be {' or '.join(wanted)}" if len(wanted) == len(texts) else "; ".join(texts)
 

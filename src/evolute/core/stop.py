@@ -33,7 +33,8 @@ class Stop:
             return f"used its {self.time:g} seconds"
         if not any(self.open(member) for member in population.members):
             by_steps = self.steps is not None and all(member.steps >= self.steps for member in population.members)
-            return f"finished its {self.steps:,} steps per member" if by_steps else f"finished its {self.turns:,} turns"
+            turns = f"{self.turns:,} turn{'s' if self.turns != 1 else ''}"
+            return f"finished its {self.steps:,} steps per member" if by_steps else f"finished its {turns}"
         return None
 
     def horizon(self, interval: int) -> int | None:

@@ -56,7 +56,7 @@ class Pace:
         """Speed and time left."""
         turns, steps = self.speed
         share = self.share(population, elapsed)
-        parts = [f"{turns:,.0f} turns/s" if turns >= 10 else f"{turns:.2g} turns/s", f"{steps:,.0f} steps/s"]
+        parts = [f"{words.rate(turns)} turns/s", f"{steps:,.0f} steps/s"]
         if share:
             left = elapsed * (1 - share) / share
             parts.append(f"{share:.0%}, {words.seconds(left)} left")

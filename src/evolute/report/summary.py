@@ -67,7 +67,7 @@ def printed(shown: RenderableType, console: Console | None = None) -> None:
 
 def _headline(told: dict[str, Json]) -> Text:
     state = told["ended"] or told["status"]
-    speed = f", {told['turns'] / told['seconds']:,.0f} turns/s" if told["seconds"] > 0 else ""
+    speed = f", {words.rate(told['turns'] / told['seconds'])} turns/s" if told["seconds"] > 0 else ""
     return Text(
         f"{told['learner']} with {told['strategy']}: {state}; {words.count(told['turns'], 'turn')} of "
         f"{words.count(len(told['members']), 'member')} in {words.seconds(told['seconds'])}{speed}",

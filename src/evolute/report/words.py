@@ -31,6 +31,11 @@ def seconds(value: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours < 48 else f"{hours // 24} days {hours % 24} h"
 
 
+def rate(value: float) -> str:
+    """How many in a second, or what part of one."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
 def size(count: float) -> str:
     """A number of bytes."""
     for unit in ("B", "kB", "MB", "GB"):

@@ -122,7 +122,7 @@ TASKS = {
 }
 
 
-def trained(task: Task, seeds: int) -> dict[str, Any]:
+def trained(task: Task, seeds: int, seed: int) -> dict[str, Any]:
     """The returns of each seed after training, and how fast it went."""
     interval = -(-task.steps // task.turns)
     with tempfile.TemporaryDirectory() as folder:
@@ -134,13 +134,14 @@ def trained(task: Task, seeds: int) -> dict[str, Any]:
             population=seeds,
             interval=interval,
             stop={"turns": task.turns},
+            seed=seed,
             folder=Path(folder) / "run",
             ppo=task.settings,
         )
         seconds = time.perf_counter() - started
-        curve = [[turn.score for turn in run.member(seed).lineage] for seed in range(seeds)]
-        returns = [list(run.member(seed).measure(seed=1000 + seed, episodes=task.episodes) or []) for seed in range(seeds)]
-        steps = sum(run.member(seed).turn.steps for seed in range(seeds))
+        curve = [[turn.score for turn in run.member(slot).lineage] for slot in range(seeds)]
+        returns = [list(run.member(slot).measure(seed=1000 + slot, episodes=task.episodes) or []) for slot in range(seeds)]
+        steps = sum(run.member(slot).turn.steps for slot in range(seeds))
     return {"returns": returns, "curve": curve, "steps_per_second": steps / seconds, "steps": steps // seeds}
 
 
@@ -160,13 +161,14 @@ def row(name: str, task: Task, found: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", help=f"of {', '.join(TASKS)}")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="how many")
+    parser.add_argument("--seed", type=int, default=0, help="of the run, from which theirs are drawn")
     asked = parser.parse_args()
     RESULTS.parent.mkdir(exist_ok=True)
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     lines = []
     for name in asked.tasks or TASKS:
-        results[name] = trained(TASKS[name], asked.seeds)
+        results[name] = trained(TASKS[name], asked.seeds, asked.seed)
         RESULTS.write_text(json.dumps(results))
         lines.append(row(name, TASKS[name], results[name]))
         print(lines[-1], f"{results[name]['steps_per_second']:,.0f} steps/s", flush=True)

@@ -45,3 +45,4 @@ def test_a_rate_is_never_rounded_to_nothing(value, text):
 def test_one_turn_is_not_several():
     assert Stop(turns=1).reached(Population.of(0), 0) == "finished its 1 turn"
     assert Stop(turns=2).reached(Population.of(0), 0) == "finished its 2 turns"
+    assert Stop(steps=1000).reached(Population.of(0), 0) == "finished its 1,000 steps per member"

@@ -33,8 +33,9 @@ class Stop:
             return f"used its {self.time:g} seconds"
         if not any(self.open(member) for member in population.members):
             by_steps = self.steps is not None and all(member.steps >= self.steps for member in population.members)
-            turns = f"{self.turns:,} turn{'s' if self.turns != 1 else ''}"
-            return f"finished its {self.steps:,} steps per member" if by_steps else f"finished its {turns}"
+            if by_steps:
+                return f"finished its {self.steps:,} steps per member"
+            return f"finished its {self.turns:,} turn{'' if self.turns == 1 else 's'}"
         return None
 
     def horizon(self, interval: int) -> int | None:

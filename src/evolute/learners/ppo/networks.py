@@ -105,9 +105,15 @@ def initial(network: Network, rng: np.random.Generator) -> np.ndarray[Any, np.dt
 
 def unpacked(network: Network, weights: Any) -> dict[str, Any]:
     """The named arrays in a weight vector (numpy's or JAX's)."""
+    first = starts(network)
+    return {part.name: weights[first[part.name] : first[part.name] + part.size].reshape(part.shape) for part in parts(network)}
+
+
+def starts(network: Network) -> dict[str, int]:
+    """Where each array begins in the weight vector."""
     found, start = {}, 0
     for part in parts(network):
-        found[part.name] = weights[start : start + part.size].reshape(part.shape)
+        found[part.name] = start
         start += part.size
     return found
 

@@ -27,11 +27,7 @@ class Plan:
     @cached_property
     def starts(self) -> dict[str, int]:
         """Where each part of the weights starts."""
-        found, start = {}, 0
-        for part in networks.parts(self.network):
-            found[part.name] = start
-            start += part.size
-        return found
+        return networks.starts(self.network)
 
     @property
     def widths(self) -> tuple[int, ...]:

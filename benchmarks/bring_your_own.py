@@ -24,7 +24,7 @@ from statistics import median
 
 import numpy as np
 
-from evolute.table import Table
+from evolute.runs.turns import Table
 
 HERE = Path(__file__).parent
 AGENTS, INTERVAL = 4, 8192

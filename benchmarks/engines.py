@@ -59,9 +59,9 @@ def run(settings: dict[str, Any]) -> None:
     """Train in this process; the last line printed has the seconds per member-turn after the first two turns."""
     from evolute.config.layers import python, stack
     from evolute.config.resolve import resolved
+    from evolute.core.events import Event, Reported
     from evolute.core.protocols import Followed
-    from evolute.core.watch import Event, Reported
-    from evolute.launch import Launch, launch
+    from evolute.runs.session import Launch, launch
 
     arrived: list[tuple[float, int]] = []
 

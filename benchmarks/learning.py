@@ -140,7 +140,7 @@ def trained(task: Task, seeds: int, seed: int) -> dict[str, Any]:
         )
         seconds = time.perf_counter() - started
         curve = [[turn.score for turn in run.member(slot).lineage] for slot in range(seeds)]
-        returns = [list(run.member(slot).measure(seed=1000 + slot, episodes=task.episodes) or []) for slot in range(seeds)]
+        returns = [list(run.member(slot).evaluate(seed=1000 + slot, episodes=task.episodes) or []) for slot in range(seeds)]
         steps = sum(run.member(slot).turn.steps for slot in range(seeds))
     return {"returns": returns, "curve": curve, "steps_per_second": steps / seconds, "steps": steps // seeds}
 

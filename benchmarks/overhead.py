@@ -21,8 +21,8 @@ import numpy as np
 
 from evolute.config.layers import python, stack
 from evolute.config.resolve import resolved
-from evolute.core.watch import Event, Reported, Saved
-from evolute.launch import Launch, launch
+from evolute.core.events import Event, Reported, Saved
+from evolute.runs.session import Launch, launch
 
 HERE = Path(__file__).parent
 PEER = HERE / "peers" / "ray_tune_noop.py"

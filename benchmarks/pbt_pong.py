@@ -45,7 +45,7 @@ def trained(strategy: str, seed: int, turns: int, interval: int) -> dict[str, An
                 "minibatches": 8,
             },
         )
-        games = run.best.measure(seed=seed, episodes=GAMES) or []
+        games = run.best.evaluate(seed=seed, episodes=GAMES) or []
         members = [run.member(slot) for slot in range(MEMBERS)]
         drawn = [list(slot.history())[-1].order.hparams["lr"] for slot in run.population.members]
     return {

@@ -19,7 +19,7 @@ from tests.report.synthetic import synthetic
 
 from evolute.cli import pictures
 from evolute.dashboard.shelf import Shelf
-from evolute.folders import is_run
+from evolute.runs.folders import is_run
 
 REPORT_SECONDS, REPORT_BYTES, ANSWER_SECONDS = 15.0, 15e6, 1.0
 

@@ -70,7 +70,7 @@ def main() -> None:
             print(
                 f"  turn {number}: train {told['return']:.2f} ({told['episodes']:.0f} episodes), test {told['test_return']:.2f}"
             )
-        again = run.best.measure(seed=1, episodes=100) or []
+        again = run.best.evaluate(seed=1, episodes=100) or []
         print(f"DrAC ({options.augmentation}) after {options.steps:,} steps: {spread(again)}")
         print(f"{seconds:.0f} s, {time.process_time():.0f} CPU s")
 

@@ -24,12 +24,12 @@ import numpy as np
 
 from evolute.config.layers import python, stack
 from evolute.config.resolve import resolved
+from evolute.core.events import Decided, Event, Reported
 from evolute.core.order import Order
 from evolute.core.rng import stream
-from evolute.core.watch import Decided, Event, Reported
 from evolute.core.worker import Worker
 from evolute.engines.simulated import Simulated
-from evolute.launch import Launch, launch
+from evolute.runs.session import Launch, launch
 
 TURN, STATE, BANDWIDTH, LATENCY, PER_RANK = 3.0, 1e6, 1.25e9, 20e-6, 1e-6
 

@@ -70,9 +70,9 @@ def in_memory(problem: Problem, strategy: str, seed: int) -> dict[str, float]:
     name = problem.settings["preset"]
     config = resolved(stack([preset(name), python({"strategy": strategy, "population": problem.settings.get("population")})]))
     fixed = {**config.learner.settings, **({"problem": seed} if "problem" in config.learner.settings else {})}
-    values, train = config.values, config.learner.maker
-    first = tuple({key: float(value) for key, value in row.items()} for row in values["init.hparams"])
-    plan = Plan(config.space, values["population"], values["interval"], config.stop.turns, first)
+    settings, train = config.settings, config.learner.maker
+    first = tuple({key: float(value) for key, value in row.items()} for row in settings.init.hparams)
+    plan = Plan(config.space, settings.population, settings.interval, config.stop.turns, first)
 
     def learner(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> Any:
         return train(state, {**fixed, **hparams}, steps, seed)
@@ -91,7 +91,7 @@ def ppo(problem: Problem, strategy: str, seed: int) -> dict[str, float]:
 
     with tempfile.TemporaryDirectory() as folder:
         run = evolute.run("ppo", strategy=strategy, seed=seed, folder=Path(folder) / "run", display="none", **problem.settings)
-        returns = run.best.measure(seed=10_000 + seed, episodes=100) or []
+        returns = run.best.evaluate(seed=10_000 + seed, episodes=100) or []
         scores = [[turn.score for turn in member.history()][::-1] for member in run.population.members]
         area = float(np.nanmean(np.nanmax(np.array(scores, dtype=float), axis=0)))
     return {"value": float(np.mean(returns)), "area": area}

@@ -79,7 +79,7 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
     full = made._full({})
     model = made._model(full)
     blank, tally = rollout.blank_worlds(model, made.world.env), rollout.blank_tally(100)
-    states = made.found([Order(m, 0, {}, steps=1, seed=m) for m in range(population)])
+    states = made.init([Order(m, 0, {}, steps=1, seed=m) for m in range(population)])
     rows = members.spread(stacked([rollout.Row(state.learnt, blank, tally) for state in states], members.capacity(population)))
     given = [rollout.Inputs(key_data(m), np.array(_traced(full)), np.int32(1), np.int32(10**6)) for m in range(population)]
     inputs = members.spread(stacked(given, members.capacity(population)))

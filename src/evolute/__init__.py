@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from evolute.core.param import Float as Float
     from evolute.core.param import Int as Int
     from evolute.core.param import Ordinal as Ordinal
-    from evolute.result import Run as Run
+    from evolute.runs.result import Run as Run
 
 __version__ = "0.1.0"
 _HOMES = {
     "load": "evolute.api",
     "run": "evolute.api",
     "resume": "evolute.api",
-    "Run": "evolute.result",
+    "Run": "evolute.runs.result",
     "Float": "evolute.core.param",
     "Int": "evolute.core.param",
     "Choice": "evolute.core.param",

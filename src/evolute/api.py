@@ -11,10 +11,11 @@ from evolute.config import layers as config_layers
 from evolute.config.layers import Layer, file, python, stack
 from evolute.config.resolve import Config, resolved
 from evolute.core.protocols import Followed
-from evolute.launch import Launch, assembled, launch, proceed, settled
-from evolute.past import remembered
 from evolute.report.display import Display, display_for
-from evolute.result import Run
+from evolute.runs.assemble import assembled
+from evolute.runs.result import Run
+from evolute.runs.session import Launch, launch, proceed
+from evolute.runs.states import choices_of, remembered
 
 
 def run(
@@ -101,13 +102,13 @@ def _led(config: Config, train: Callable[[], Run]) -> Run:
         if done.opening is None:
             raise SystemExit(0) from None
         folder = Path(done.opening["folder"])
-        return Run.open(folder, assembled(config, settled(folder)).learner)
+        return Run.open(folder, assembled(config, choices_of(folder)).learner)
 
 
 def load(folder: str | Path) -> Run:
     """A run with its learner, so that the policies of its members can be used. It is not trained any further."""
     folder = Path(folder)
-    return Run.open(folder, assembled(remembered(folder), settled(folder)).learner)
+    return Run.open(folder, assembled(remembered(folder), choices_of(folder)).learner)
 
 
 def _preset(name: str | None) -> list[Layer]:

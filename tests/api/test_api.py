@@ -55,7 +55,7 @@ def test_steps_end_a_run_and_the_last_turn_is_cut_to_fit(tmp_path):
 @pytest.mark.parametrize(("stop", "reason"), [({"score": 9.0}, "target score"), ({"time": 0.2}, "used its 0.2 seconds")])
 def test_a_run_ends_at_a_target_score_or_a_time(tmp_path, stop, reason):
     made = run(tmp_path, stop={**stop, "turns": 10**6})
-    assert reason in made.meta["ended"]
+    assert reason in made.meta.ended
     if "score" in stop:
         assert made.best.score >= 9.0
 
@@ -103,8 +103,8 @@ def test_settings_are_those_of_a_preset_then_files_then_arguments(tmp_path):
     (tmp_path / "more.yaml").write_text("population: 3\nseed: 8\n")
     made = evolute.run(preset="toy", config=tmp_path / "more.yaml", seed=9, runs=tmp_path, display="none")
     assert len(made.population) == 3
-    assert made.meta["identity"]["seed"] == 9
-    assert made.meta["identity"]["interval"] == 4
+    assert made.meta.identity["seed"] == 9
+    assert made.meta.identity["interval"] == 4
 
 
 def test_resume_goes_on_with_a_finished_run_when_its_limit_is_raised(tmp_path):

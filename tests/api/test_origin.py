@@ -12,8 +12,8 @@ import evolute
 from evolute.cli import again
 from evolute.config.error import ConfigError
 from evolute.core.order import Ref
-from evolute.past import states
-from evolute.result import Run
+from evolute.runs.result import Run
+from evolute.runs.states import states
 from evolute.store.journal import Journal
 
 SETTINGS = {"learner": "toy", "population": 4, "interval": 3, "stop": {"turns": 10}, "display": "none", "durable": 1}
@@ -38,7 +38,7 @@ def test_a_fork_without_changes_ends_as_its_run_did(old, tmp_path):
 def test_a_fork_with_another_strategy_keeps_the_past_and_then_goes_its_own_way(old, tmp_path):
     again.fork(old.folder, 4, target=tmp_path / "new", overrides=["strategy=random_search", "stop.turns=12"])
     new = Run.open(tmp_path / "new")
-    assert new.meta["strategy"] == "random_search"
+    assert new.meta.strategy == "random_search"
     for slot in range(4):
         turns = {turn.ref: turn.report.digest for turn in new.population[slot].history()}
         before = {turn.ref: turn.report.digest for turn in old.population[slot].history() if turn.ref.turn <= 4}

@@ -8,9 +8,9 @@ import pytest
 import evolute
 from evolute.cli import again
 from evolute.config.error import ConfigError
-from evolute.launch import Launch
-from evolute.replaying import _check_alone, replay
-from evolute.result import Run
+from evolute.runs.replay import _check_alone, replay
+from evolute.runs.result import Run
+from evolute.runs.session import Launch
 
 NOISE = 0.3
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evolute.result import Run
+from evolute.runs.result import Run
 from evolute.store.checkpoints import Checkpoints
 
 COMMAND = [sys.executable, "-m", "evolute", "run", "-m", "train.h=[0, 1]", "population=3", "stop.turns=8", "name=slow"]

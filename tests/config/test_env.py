@@ -5,7 +5,7 @@ import pytest
 from evolute.config.error import ConfigError
 from evolute.config.layers import python, stack
 from evolute.config.resolve import resolved
-from evolute.launch import assembled
+from evolute.runs.assemble import assembled
 
 
 def config(**values):
@@ -77,8 +77,8 @@ def test_minibatches_must_divide_a_rollout():
         assembled(config(env="cartpole", ppo={"minibatches": 3}), {})
 
 
-def test_what_was_settled_once_stays(tmp_path):
+def test_what_was_chosen_once_stays(tmp_path):
     made = assembled(config(env="CartPole-v1"), {})
-    assert made.learner.settled == {"env": "cartpole", "devices": 2}
+    assert made.learner.choices == {"env": "cartpole", "devices": 2}
     again = assembled(config(env="CartPole-v1"), {"env": "gym:CartPole-v1", "devices": 2})
-    assert again.learner.settled["env"] == "gym:CartPole-v1"
+    assert again.learner.choices["env"] == "gym:CartPole-v1"

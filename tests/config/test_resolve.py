@@ -15,7 +15,8 @@ from evolute.config.resolve import resolved
 from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.protocols import Plan
 from evolute.core.stop import Stop
-from evolute.launch import assembled, described
+from evolute.runs.assemble import assembled, described
+from evolute.store.meta import RunMeta
 
 
 class Hparams(TypedDict):
@@ -474,7 +475,7 @@ def test_the_same_config_from_python_and_from_yaml_is_the_same_run(tmp_path):
 def test_a_config_read_back_from_the_journal_is_the_same_run(hparams):
     given = {"stop": {"turns": 3}, "free": hparams}
     config = resolved(python({"learner": free, **given}))
-    kept = json.loads(json.dumps(described(config)))
+    kept = json.loads(json.dumps(RunMeta(**described(config)).to_json()))
     layer = {key: python({key: value})[key] for key, (value, _) in kept["config"].items()}
     again = resolved(stack([layer, python({"learner": free})]))
     assert again.identity == kept["identity"]
@@ -494,11 +495,11 @@ def test_every_given_value_keeps_its_source_and_the_rest_are_defaults():
 def test_a_run_of_which_nothing_says_when_it_is_over_has_twenty_turns_and_says_so():
     config = resolved(override_all("learner=ppo", "env=CartPole-v1"))
     assert config.open_ended
-    assert (config.stop.turns, config.values["interval"]) == (20, 10_000)
-    assert any("ends after 20 turns" in advice for advice in assembled(config, {}).advice)
+    assert (config.stop.turns, config.settings.interval) == (20, 10_000)
+    assert any("stops after 20 turns" in advice for advice in assembled(config, {}).advice)
     limited = resolved(override_all("learner=ppo", "env=CartPole-v1", "steps=1M", "interval=5k"))
     assert not limited.open_ended
-    assert (limited.stop.turns, limited.values["interval"]) == (None, 5_000)
+    assert (limited.stop.turns, limited.settings.interval) == (None, 5_000)
 
 
 def override_all(*assignments: str):

@@ -32,7 +32,7 @@ def toy(*overrides):
 )
 @pytest.mark.parametrize("key", ["interval", "stop.turns", "stop.steps"])
 def test_counts_may_be_written_short(key, text, number):
-    value = toy(f"{key}={text}").values[key]
+    value = toy(f"{key}={text}").settings.flat()[key]
     assert (type(value), value) == (int, number)
 
 
@@ -41,7 +41,7 @@ def test_counts_may_be_written_short(key, text, number):
 )
 @pytest.mark.parametrize("key", ["stop.time", "limit"])
 def test_durations_may_be_written_with_a_unit(key, text, seconds):
-    assert toy(f"{key}={text}").values[key] == seconds
+    assert toy(f"{key}={text}").settings.flat()[key] == seconds
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_durable_says_that_a_number_would_do_too():
     ],
 )
 def test_keep_names_the_checkpoints_that_stay(text, keep):
-    assert toy(f"keep={text}").keep == keep
+    assert toy(f"keep={text}").settings.keep == keep
 
 
 def test_keeping_no_generation_is_refused_since_nothing_could_be_resumed():

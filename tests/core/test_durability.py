@@ -97,7 +97,7 @@ def test_collection_never_removes_what_an_order_can_still_reach(tmp_path, monkey
         tended(self, population, retain)
         on_disk = self.checkpoints.refs()
         assert self.durable == on_disk
-        in_memory = set(self.engine.worker._rows)
+        in_memory = set(self.engine.worker._states)
         assert reachable(population, retain) <= in_memory | on_disk
         for ref in reachable(population, retain) - on_disk:
             ancestors = [turn.ref for turn in descent(population.find(ref))]
@@ -114,7 +114,7 @@ def test_memory_holds_no_more_than_what_is_reachable(tmp_path, monkeypatch):
 
     def tend(self, population, retain):
         tended(self, population, retain)
-        sizes.append(len(self.engine.worker._rows))
+        sizes.append(len(self.engine.worker._states))
 
     monkeypatch.setattr(Keeper, "tend", tend)
     train(tmp_path, "last", durable=100, turns=50)
@@ -124,7 +124,7 @@ def test_memory_holds_no_more_than_what_is_reachable(tmp_path, monkeypatch):
 def test_the_journal_says_how_large_states_are(tmp_path):
     run = train(tmp_path, "last")
     with contextlib.closing(Journal.read(run.folder)) as journal:
-        size = journal.meta["state_bytes"]
+        size = journal.meta.state_bytes
     assert size >= max(path.stat().st_size for path in (run.folder / "checkpoints").iterdir())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,49 +20,43 @@ from evolute.strategies.explore import perturb
 
 @dataclass(frozen=True)
 class League:
-    """A cohort learner, [member, 3]: plays its opponents, listens to its teacher, and keeps a memory of its own."""
+    """A cohort learner whose state is [3]: plays its opponents, listens to its teacher, and keeps a memory of its own."""
 
     together: bool = True
     repeatable: bool = True
-    keeps_own: bool = True
+    links: tuple[str, ...] = ("own", "teacher", "opponents")
     architecture: tuple[str, ...] = ()
 
-    settled: ClassVar = {}
+    choices: ClassVar = {}
 
     def advice(self, interval, examples):
         return ()
 
-    def measure(self, tree, hparams, *, seed, episodes, progress):
+    def evaluate(self, tree, hparams, *, seed, episodes, progress):
         return None
 
     def shape(self, hparams):
         return "one"
 
-    def found(self, orders):
-        return np.stack([np.random.default_rng(order.seed).normal(size=3) for order in orders])
+    def init(self, orders):
+        return [np.random.default_rng(order.seed).normal(size=3) for order in orders]
 
-    def train(self, cohort, orders, *, recall, progress):
+    def train(self, states, orders, *, fetch, progress):
         rows, outcomes = [], []
-        for row, order in zip(cohort, orders, strict=True):
-            teacher = row if order.teacher is None else recall(order.teacher)[0]
-            memory = row[2] if order.own is None else recall(order.own)[0][2]
-            matches = tuple(Match(ref, float(row[0] > recall(ref)[0][0])) for ref in order.opponents)
+        for row, order in zip(states, orders, strict=True):
+            teacher = row if order.teacher is None else fetch(order.teacher)
+            memory = row[2] if order.own is None else fetch(order.own)[2]
+            matches = tuple(Match(ref, float(row[0] > fetch(ref)[0])) for ref in order.opponents)
             skill = row[0] + order.hparams["lr"] * (teacher[0] - row[0]) + np.random.default_rng(order.seed).normal()
-            rows.append([skill, row[1] + 1, memory + 1])
+            rows.append(np.array([skill, row[1] + 1, memory + 1]))
             outcomes.append(Outcome({"score": skill}, matches=matches))
-        return np.array(rows), outcomes
+        return rows, outcomes
 
-    def pick(self, cohort, rows: Sequence[int]):
-        return cohort[list(rows)]
+    def dump(self, state):
+        return {"row": state.copy()}
 
-    def join(self, cohorts):
-        return np.concatenate(cohorts)
-
-    def dump(self, cohort, row):
-        return {"row": cohort[row].copy()}
-
-    def load(self, trees):
-        return np.stack([tree["row"] for tree in trees])
+    def load(self, tree):
+        return tree["row"]
 
     def policy(self, tree):
         return lambda observation: float(tree["row"][0] * observation)

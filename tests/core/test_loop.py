@@ -110,6 +110,6 @@ def test_where_and_how_it_is_carried_out_may_change_and_is_remembered(tmp_path):
     made = evolute.run(train, display="none", **settings)
     changes = {"engine": "simulated", "keep": "last, every 2", "durable": 2, "mode": "async"}
     longer = evolute.resume(made.folder, learner=train, stop={"turns": 6}, display="none", **changes)
-    assert longer.meta["keep"]["every"] == 2
-    assert longer.meta["mode"] == "async"
+    assert longer.meta.keep.every == 2
+    assert longer.meta.mode == "async"
     assert [member.turns for member in longer.population.members] == [6] * 4

@@ -18,7 +18,7 @@ from tests.engines.workers import noisy, outcome
 
 import evolute
 from evolute.report.story import story
-from evolute.result import Run
+from evolute.runs.result import Run
 
 ENV = {
     **os.environ,

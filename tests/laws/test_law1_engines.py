@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,44 +29,39 @@ ENGINES = {
 
 @dataclass(frozen=True)
 class Flock:
-    """A learner that trains many members in one call, as those on accelerators do; width is the shape: [member, width]."""
+    """A learner that trains many members in one call, as those on accelerators do; a state is a vector of `width`."""
 
     together: bool = True
     repeatable: bool = True
-    keeps_own: bool = False
+    links: tuple[str, ...] = ()
     architecture: tuple[str, ...] = ("width",)
 
-    settled: ClassVar = {}
+    choices: ClassVar = {}
 
     def advice(self, interval, examples):
         return ()
 
-    def measure(self, tree, hparams, *, seed, episodes, progress):
+    def evaluate(self, tree, hparams, *, seed, episodes, progress):
         return None
 
     def shape(self, hparams):
         return str(hparams["width"])
 
-    def found(self, orders):
-        return np.stack([np.random.default_rng(order.seed).normal(size=order.hparams["width"]) for order in orders])
+    def init(self, orders):
+        return [np.random.default_rng(order.seed).normal(size=order.hparams["width"]) for order in orders]
 
-    def train(self, cohort, orders, *, recall, progress):
+    def train(self, states, orders, *, fetch, progress):
         progress(0.5, "half way")
+        cohort = np.stack(states)
         noise = np.stack([np.random.default_rng(order.seed).normal(size=cohort.shape[1]) for order in orders])
         after = cohort * np.array([[1 - order.hparams["lr"]] for order in orders]) + 0.01 * noise
-        return after, [Outcome({"score": -float(np.abs(row).sum())}) for row in after]
+        return list(after), [Outcome({"score": -float(np.abs(row).sum())}) for row in after]
 
-    def pick(self, cohort, rows: Sequence[int]):
-        return cohort[list(rows)]
+    def dump(self, state):
+        return {"weights": state.copy()}
 
-    def join(self, cohorts):
-        return np.concatenate(cohorts)
-
-    def dump(self, cohort, row):
-        return {"weights": cohort[row].copy()}
-
-    def load(self, trees):
-        return np.stack([tree["weights"] for tree in trees])
+    def load(self, tree):
+        return tree["weights"]
 
     def policy(self, tree):
         return lambda observation: tree["weights"] @ observation

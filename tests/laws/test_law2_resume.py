@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evolute.core.durability import reachable
-from evolute.result import Run
+from evolute.runs.result import Run
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.journal import Journal
 

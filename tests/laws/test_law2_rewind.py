@@ -9,7 +9,7 @@ from evolute.core.durability import reachable
 from evolute.core.order import Order, Ref, Report
 from evolute.core.population import Population
 from evolute.core.resume import Decision, RemakeError, rewound
-from evolute.result import Run
+from evolute.runs.result import Run
 
 
 def history(rounds: int, size: int = 3) -> list[Decision]:
@@ -94,7 +94,7 @@ def test_a_learner_that_fails_while_turns_are_made_again_changes_nothing(tmp_pat
         evolute.run(train, display="none", **settings)
     after = Run.open(tmp_path / "run")
     assert [m.turns for m in after.population.members] == [m.turns for m in before.population.members]
-    assert not after.meta.get("unrepeatable")
+    assert not after.meta.unrepeatable
     broken = False
     assert evolute.run(train, display="none", **settings).status == "finished"
 
@@ -114,7 +114,7 @@ def test_a_turn_that_fails_by_chance_while_it_is_made_again_is_tried_again(tmp_p
     remaking, calls = True, 0
     run = evolute.run(train, display="none", **settings)
     assert run.status == "finished"
-    assert not run.meta.get("unrepeatable")
+    assert not run.meta.unrepeatable
     assert not any(turn.failed for member in run.population.members for turn in member.history())
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evolute.result import Run
+from evolute.runs.result import Run
 
 HERE = Path(__file__).parent
 SETTINGS = {"space": {"h": "[0, 1]"}, "population": 4, "stop": {"turns": 6}, "seed": 3}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evolute import folders
 from evolute.core.order import Ref
 from evolute.core.protocols import LostError
 from evolute.core.tree import digest
+from evolute.runs import folders
 from evolute.store import points
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.journal import Journal
+from evolute.store.meta import RunMeta
 
 
 class Killed(BaseException):
@@ -58,13 +59,13 @@ def test_overwriting_a_checkpoint_leaves_the_old_one_until_the_new_one_is_whole(
 def test_a_run_folder_that_was_not_finished_is_no_run(tmp_path, die_at, point):
     die_at(point)
     with pytest.raises(Killed):
-        folders.found(None, tmp_path, "toy", {"identity": 1})
+        folders.create(None, tmp_path, "toy", RunMeta(identity={"a": 1}))
     assert folders.runs(tmp_path) == []
-    assert folders.unfinished(tmp_path, 1) is None
+    assert folders.unfinished(tmp_path, {"a": 1}) is None
 
 
 def test_a_transaction_that_was_not_finished_leaves_nothing(tmp_path, die_at):
-    journal = Journal.create(tmp_path, {"identity": 1})
+    journal = Journal.create(tmp_path, RunMeta())
     die_at("journal.note.filled")
     with pytest.raises(Killed):
         journal.note("half")

@@ -101,15 +101,15 @@ def test_a_problem_without_noise_ignores_the_seed(name):
 def test_a_preset_is_the_problem_as_it_is_defined(name, population, turns, space):
     config = resolved(preset(name))
     assert config.learner.maker is PROBLEMS[name]
-    assert (config.values["population"], config.stop.turns) == (population, turns)
+    assert (config.settings.population, config.stop.turns) == (population, turns)
     assert dict(config.space) == space
     assert config.strategy.name == "pbt"
 
 
 def test_the_preset_of_the_toy_starts_as_in_the_paper():
     config = resolved(preset("toy"))
-    assert config.values["interval"] == 4
-    assert config.values["init.hparams"] == [{"h0": 1, "h1": 0}, {"h0": 0, "h1": 1}]
+    assert config.settings.interval == 4
+    assert config.settings.init.hparams == [{"h0": 1, "h1": 0}, {"h0": 0, "h1": 1}]
     assert config.strategy.settings["resample"] == 0
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from evolute.core.durability import Keep
 from evolute.core.order import Order, Ref, Report
 from evolute.core.param import Choice, Float, Int
 from evolute.core.space import Space
-from evolute.folders import CHECKPOINTS
+from evolute.runs.folders import CHECKPOINTS
 from evolute.store.journal import Journal
+from evolute.store.meta import RunMeta
 
 SPACE = Space(
     {
@@ -45,7 +47,7 @@ def meta(members: int, *, ended: str | None = "finished its turns", seed: int = 
         "strategy": strategy,
         "mode": "sync",
         "space": {name: param.to_json() for name, param in SPACE.items()},
-        "keep": {"last": 2, "best": 1, "lineage": False, "every": 0},
+        "keep": Keep(),
         "horizon": None,
         "ended": ended,
     }
@@ -55,7 +57,7 @@ def synthetic(folder: Path, members: int, turns: int, *, seed: int = 0, bayesian
     """A run folder with so many members and turns; a few turns fail."""
     rng = np.random.default_rng(seed)
     (folder / CHECKPOINTS).mkdir(parents=True)
-    with contextlib.closing(Journal.create(folder, meta(members, seed=seed, **more))) as journal:
+    with contextlib.closing(Journal.create(folder, RunMeta(**meta(members, seed=seed, **more)))) as journal:
         hparams = [SPACE.sample(rng) for _ in range(members)]
         starts: list[Ref | None] = [None] * members
         scores = np.zeros(members)
@@ -108,7 +110,7 @@ def hostile(parent: Path) -> Path:
     (folder / CHECKPOINTS).mkdir(parents=True)
     described = meta(2)
     described["space"] = {EVIL: {"kind": "choice", "values": [EVIL, "$x$"]}}
-    journal = Journal.create(folder, {**described, "learner": EVIL, "strategy": EVIL})
+    journal = Journal.create(folder, RunMeta(**{**described, "learner": EVIL, "strategy": EVIL}))
     for turn in range(3):
         orders = [Order(slot, turn, {EVIL: EVIL}, steps=1, why={"weights": {EVIL: {EVIL: 0.5}}}) for slot in range(2)]
         journal.decide(turn, orders, {})

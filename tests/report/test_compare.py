@@ -11,7 +11,8 @@ from tests.report import synthetic
 import evolute
 from evolute.config.error import ConfigError
 from evolute.report.compare import arms, best_so_far, charts, comparison, estimated, final, improvement, iqm
-from evolute.table import Table
+from evolute.runs.turns import Table
+from evolute.store.meta import Evaluation
 
 
 def test_the_interquartile_mean_ignores_the_outer_quarters():
@@ -58,13 +59,13 @@ def test_the_measured_score_of_the_best_is_preferred(tmp_path):
     table = Table.read(run.folder)
     assert final(table) == run.best.score
     ref = run.best.turn.ref
-    again = {"member": ref.member, "turn": ref.turn, "mean": 0.5, "deviation": 0.1, "episodes": 3}
-    assert final(replace(table, meta={**table.meta, "measured": again})) == 0.5
+    again = Evaluation(*ref, mean=0.5, deviation=0.1, episodes=3)
+    assert final(replace(table, meta=replace(table.meta, evaluation=again))) == 0.5
 
 
 def test_runs_of_different_tasks_are_refused(tmp_path):
     one = Table.read(synthetic.synthetic(tmp_path / "one", 2, 2))
     other = Table.read(synthetic.synthetic(tmp_path / "other", 2, 2))
-    other.meta["identity"]["env"] = "Pendulum-v1"
+    other.meta.identity["env"] = "Pendulum-v1"
     with pytest.raises(ConfigError, match="not runs of the same task: env is CartPole-v1 and Pendulum-v1"):
         arms([one, other])

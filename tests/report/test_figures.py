@@ -16,8 +16,8 @@ from evolute.report.figures.chart import BUDGET, to_json
 from evolute.report.figures.curves import by_line, by_member, chains, living
 from evolute.report.figures.family import takeovers, tree
 from evolute.report.figures.paths import path
-from evolute.result import Run
-from evolute.table import FRESH, Table
+from evolute.runs.result import Run
+from evolute.runs.turns import FRESH, Table
 
 
 def train(state, hparams, steps, seed):

@@ -47,7 +47,7 @@ def test_categories_and_short_schedules_have_a_form_too():
 
 def test_files_hold_the_line_of_descent(tmp_path):
     run = evolute.run(preset="toy", folder=tmp_path / "toy", display="none", stop={"turns": 9})
-    space = Space.from_json(run.meta["space"])
+    space = Space.from_json(run.meta.space)
     line = run.best.lineage
     found = yaml.safe_load(to_yaml(line, space, "a\nhostile: title"))
     flat = [row["hparams"] for row in found["schedule"]["rows"] for _ in range(row["turns"])]

@@ -6,7 +6,7 @@ import numpy as np
 
 import evolute
 from evolute.report.hints import hints
-from evolute.table import Table
+from evolute.runs.turns import Table
 
 
 def trained(tmp_path, train, space, **settings):

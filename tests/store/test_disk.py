@@ -73,7 +73,7 @@ def test_disk_trouble_stops_the_run_with_a_sentence_and_nothing_is_lost(parent, 
     hurt = run(parent / "hurt", trouble)
     assert hurt["error"] == "StoreError"
     assert said in hurt["text"] or "disk" in hurt["text"]
-    assert f"to go on: evolute resume {parent / 'hurt'}" in hurt["text"]
+    assert f"to resume: evolute resume {parent / 'hurt'}" in hurt["text"]
     assert run(parent / "hurt", "mend") == whole
 
 

@@ -10,13 +10,14 @@ from evolute.core.order import Match, Order, Ref, Report
 from evolute.core.resume import replay
 from evolute.store.error import StoreError
 from evolute.store.journal import FILE, Journal, _on_network
+from evolute.store.meta import RunMeta
 
 FULL = Order(1, 2, {"lr": 1e-5, "act": "tanh"}, Ref(0, 1), 10, 7, Ref(1, 1), Ref(3, 0), (Ref(2, 1),), {"event": "inherit"})
 
 
 @pytest.fixture
 def journal(tmp_path):
-    opened = Journal.create(tmp_path, {"identity": {"a": 1}, "population": 4})
+    opened = Journal.create(tmp_path, RunMeta(identity={"a": 1}, population=4))
     yield opened
     opened.close()
 
@@ -55,7 +56,7 @@ def test_times_are_not_part_of_the_canonical_dump(tmp_path):
     for place, seconds in enumerate((1.0, 2.0)):
         folder = tmp_path / str(place)
         folder.mkdir()
-        journal = Journal.create(folder, {})
+        journal = Journal.create(folder, RunMeta())
         journal.decide(0, [FULL], {})
         journal.record([Report(FULL, {"score": 1.0}, seconds=seconds)], seconds)
         journal.note("later", at=seconds)
@@ -89,9 +90,9 @@ def test_readers_see_what_is_committed_while_the_leader_writes(journal, tmp_path
 
 
 def test_a_newer_schema_is_refused_with_a_sentence(journal, tmp_path):
-    journal.put(schema=99)
+    journal._db.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
     for opening in (Journal.read, Journal.write):
-        with pytest.raises(StoreError, match="schema version 99, and this Evolute reads version 1"):
+        with pytest.raises(StoreError, match="schema version 99, and this Evolute reads versions 1 to 2"):
             opening(tmp_path)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import evolute
 from evolute.report.story import story
-from evolute.result import Run
+from evolute.runs.result import Run
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
 
@@ -29,7 +29,7 @@ evolute.run(train, space={"h": [0, 1]}, population=3, stop={"turns": 50}, folder
 SHOW = """
 import os, sys
 from evolute.report.story import story
-from evolute.result import Run
+from evolute.runs.result import Run
 story(Run.open(sys.argv[1]))
 os.getuid() or os.setuid(65534)
 print(story(Run.open(sys.argv[1]))["turns"])

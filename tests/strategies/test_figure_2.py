@@ -16,9 +16,9 @@ SEEDS = 200
 
 
 def plan_of(config):
-    values = config.values
-    first = tuple({name: float(value) for name, value in row.items()} for row in values["init.hparams"])
-    return Plan(config.space, values["population"], values["interval"], config.stop.turns, first)
+    settings = config.settings
+    first = tuple({name: float(value) for name, value in row.items()} for row in settings.init.hparams)
+    return Plan(config.space, settings.population, settings.interval, config.stop.turns, first)
 
 
 def final_scores(seeds=SEEDS, make=None, **changes):

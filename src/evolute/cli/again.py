@@ -10,15 +10,15 @@ from evolute.cli.pictures import write
 from evolute.cli.train import trained
 from evolute.config.error import ConfigError
 from evolute.config.layers import Setting, override
-from evolute.launch import Launch, launch, settled
-from evolute.past import remembered
-from evolute.replaying import Replayed
-from evolute.replaying import replay as replayed
 from evolute.report import words
 from evolute.report.display import Display
 from evolute.report.schedule import schedule_text
 from evolute.report.words import who
-from evolute.result import Agent, Run
+from evolute.runs.replay import Replayed
+from evolute.runs.replay import replay as replayed
+from evolute.runs.result import Agent, Run
+from evolute.runs.session import Launch, launch
+from evolute.runs.states import choices_of, remembered
 
 
 def replay(
@@ -63,7 +63,7 @@ def fork(folder: Path, turn: int, *, target: Path | None, overrides: Sequence[st
     chosen = {"init.from": str(folder), "init.turn": turn, "name": f"{folder.resolve().name}-fork"}
     layers = [{key: Setting(value, "fork") for key, value in chosen.items()}, *map(override, overrides)]
     config = remembered(folder, layers)
-    how = Launch(folder=target, new=target is None, settled=settled(folder))
+    how = Launch(folder=target, new=target is None, choices=choices_of(folder))
     trained(lambda shown: launch(config, shown.watching(how)), as_json=False)
 
 

@@ -14,7 +14,7 @@ from evolute.core.order import Json
 from evolute.report import words
 from evolute.report.compare import charts, comparison
 from evolute.report.summary import printed
-from evolute.table import Table
+from evolute.runs.turns import Table
 
 
 def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> None:

@@ -10,8 +10,8 @@ from evolute.core.order import Order
 from evolute.core.population import Population
 from evolute.core.rng import stream
 from evolute.core.tree import pack
-from evolute.launch import assembled
 from evolute.report import words
+from evolute.runs.assemble import assembled
 
 JOURNAL_BYTES = 600
 """Roughly what one turn takes in the journal."""
@@ -38,13 +38,13 @@ def _evolved(key: str, config: Config) -> bool:
 
 def _expected(config: Config, existing: Path | None) -> dict[str, str]:
     orders, shapes, state = _first(config)
-    turns = config.stop.horizon(config.values["interval"])
+    turns = config.stop.horizon(config.settings.interval)
     size = len(orders)
-    steps = size * (config.values["stop.steps"] or (turns or 0) * config.values["interval"])
-    new = f"a new folder {Path(config.values['runs']) / config.name}-N"
+    steps = size * (config.settings.stop.steps or (turns or 0) * config.settings.interval)
+    new = f"a new folder {Path(config.settings.runs) / config.name}-N"
     return {
         "members": f"{size}, in {words.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
-        "turns": f"{turns:,} of each member, {config.values['interval']:,} steps each" if turns else "until the run is stopped",
+        "turns": f"{turns:,} of each member, {config.settings.interval:,} steps each" if turns else "until the run is stopped",
         "steps": f"{steps:,} of the whole population" if turns else "until the run is stopped",
         "disk": f"{_disk(config, size, turns or 0, state)}; journal {words.size(JOURNAL_BYTES * size * (turns or 0))}",
         "run": f"goes on with {existing}" if existing else new,
@@ -52,7 +52,7 @@ def _expected(config: Config, existing: Path | None) -> dict[str, str]:
 
 
 def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
-    most = config.keep.most(size, turns, barrier=config.values["mode"] == "sync")
+    most = config.settings.keep.most(size, turns, barrier=config.settings.mode == "sync")
     if state is None:
         return f"checkpoints of at most {most:,} states, whose size shows after the first turn"
     return f"checkpoints at most {words.size(most * state)} ({most:,} states of {words.size(state)})"
@@ -63,11 +63,11 @@ def _first(config: Config) -> tuple[list[Order], dict[str, int], int | None]:
     parts = assembled(config, {})
     learner, plan, strategy = parts.learner, parts.plan, parts.strategy
     _, orders = strategy.step(
-        strategy.init(), Population.of(plan.size), range(plan.size), stream(config.values["seed"], "strategy", 0)
+        strategy.init(), Population.of(plan.size), range(plan.size), stream(config.settings.seed, "strategy", 0)
     )
     shapes: dict[str, int] = {}
     for order in orders:
         shape = learner.shape({**config.learner.settings, **order.hparams})
         shapes[shape] = shapes.get(shape, 0) + 1
-    state = learner.dump(learner.found(orders[:1]), 0)
+    state = learner.dump(learner.init(orders[:1])[0])
     return orders, shapes, None if state is None else sum(map(len, pack(state)))

@@ -76,8 +76,8 @@ def list_runs(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """List runs: state, best score, age, size."""
-    from evolute import folders
     from evolute.report.listing import row
+    from evolute.runs import folders
 
     rows = [row(folder) for folder in folders.runs(parent)]
     if as_json:
@@ -100,8 +100,8 @@ def show(
     """Tell the whole story of a run: population, best schedule, line of descent."""
     from evolute.report.hints import hints
     from evolute.report.story import first_failure, story
-    from evolute.result import Run
-    from evolute.table import Table
+    from evolute.runs.result import Run
+    from evolute.runs.turns import Table
 
     opened = Run.open(located(folder))
     told = {**story(opened, member), "hints": hints(Table.read(opened.folder))}
@@ -263,7 +263,7 @@ def presets() -> None:
 
 def located(folder: Path) -> Path:
     """The run's folder, also when only its name in runs/ was given."""
-    from evolute import folders
+    from evolute.runs import folders
 
     inside = Path("runs") / folder
     return inside if not folders.is_run(folder) and folders.is_run(inside) else folder

@@ -8,8 +8,8 @@ from evolute.config.error import ConfigError
 from evolute.report import words
 from evolute.report.figures.all import charts
 from evolute.report.hints import hints
+from evolute.runs.turns import Table
 from evolute.store.error import StoreError
-from evolute.table import Table
 
 FORMATS = ("png", "svg", "pdf")
 

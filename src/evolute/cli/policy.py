@@ -12,12 +12,12 @@ from rich.console import Console
 
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
-from evolute.launch import assembled, settled
-from evolute.past import remembered
 from evolute.policy import Policy
 from evolute.report import words
 from evolute.report.words import who
-from evolute.result import Agent, Run
+from evolute.runs.assemble import assembled
+from evolute.runs.result import Agent, Run
+from evolute.runs.states import choices_of, remembered
 from evolute.store.error import StoreError
 
 
@@ -62,7 +62,7 @@ def play(
         raise ConfigError("--sample is for the actions of a film: say which file with --film")
     agent, config = _agent(folder, member)
     with Console(file=sys.stderr).status("playing"):
-        scores = agent.measure(seed=seed, episodes=episodes)
+        scores = agent.evaluate(seed=seed, episodes=episodes)
     if scores is None:
         raise ConfigError(f"the learner {config.learner.name} cannot be played")
     found = {
@@ -92,7 +92,7 @@ def _film(folder: Path, config: Config, policy: Exportable, film: Path, seed: in
     from evolute.envs.frames import frames
 
     assert config.env is not None
-    spec = config.env.settled(str(settled(folder).get("env", config.env.name)))
+    spec = config.env.settled(str(choices_of(folder).get("env", config.env.name)))
     rng = np.random.default_rng(seed)
     policy.reset()
     flat = isinstance(policy, Policy)
@@ -104,7 +104,7 @@ def _film(folder: Path, config: Config, policy: Exportable, film: Path, seed: in
 
 def _agent(folder: Path, member: int | None) -> tuple[Agent, Config]:
     config = remembered(folder)
-    run = Run.open(folder, assembled(config, settled(folder)).learner)
+    run = Run.open(folder, assembled(config, choices_of(folder)).learner)
     return run.best if member is None else run.member(member), config
 
 

@@ -15,12 +15,12 @@ from evolute.config.layers import Setting, file, override, preset, stack
 from evolute.config.resolve import Config, resolved
 from evolute.core.interrupt import Interrupted
 from evolute.core.protocols import Followed
-from evolute.launch import Launch, choose, launch, proceed
-from evolute.past import remembered
 from evolute.report.display import Display, display_for
 from evolute.report.story import story
 from evolute.report.summary import printed, summary
-from evolute.result import Run
+from evolute.runs.result import Run
+from evolute.runs.session import Launch, choose, launch, proceed
+from evolute.runs.states import remembered
 
 
 def start(

@@ -12,7 +12,7 @@ from evolute.config.declared import declared, takes_env
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting
 from evolute.config.section import Section, checked, section
-from evolute.config.settings import FIELDS, PLUGINS
+from evolute.config.settings import FIELDS, PLUGINS, Change, RunSettings
 from evolute.core.durability import Keep
 from evolute.core.names import Recipe, closest, resolve, shipped
 from evolute.core.order import Json
@@ -22,8 +22,6 @@ from evolute.core.space import Space
 from evolute.core.stop import Stop
 from evolute.envs.spec import EnvSpec
 
-OUTSIDE = {"engine", "workers", "runs", "name", "limit", "durable", "keep", "log", *PLUGINS}
-"""Settings that do not make a run another one: where and how it is carried out. Plug-ins are named apart."""
 ENV_FREE = "your own code makes its environment itself"
 LIMITS = ("stop.turns", "stop.steps", "stop.time", "stop.score")
 TURNS, STEPS = 20, 10_000
@@ -34,7 +32,7 @@ TURNS, STEPS = 20, 10_000
 class Config:
     """A run, fully described. `given` is what was set, by key, and `defaults` what was not."""
 
-    values: Mapping[str, Any]
+    settings: RunSettings
     learner: Recipe
     strategy: Recipe
     engine: Recipe
@@ -50,21 +48,17 @@ class Config:
 
     @property
     def stop(self) -> Stop:
-        return Stop(*(self.values[key] for key in LIMITS))
-
-    @property
-    def keep(self) -> Keep:
-        kept: Keep = self.values["keep"]
-        return kept
+        return Stop(**vars(self.settings.stop))
 
     @property
     def name(self) -> str:
-        return str(self.values["name"] or self.learner.name)
+        return str(self.settings.name or self.learner.name)
 
     @property
     def identity(self) -> Json:
         """What makes two configs the same run: everything but where and how it is carried out."""
-        plain = {key: plain_value(value) for key, value in self.values.items() if key not in OUTSIDE}
+        values = {key: value for key, value in self.settings.flat().items() if key not in PLUGINS}
+        plain = {key: plain_value(value) for key, value in values.items() if FIELDS[key].change != Change.ANY_TIME}
         plugins = {"learner": self.learner, "strategy": self.strategy}
         named = {kind: [plain_value(made.target), plain_value(made.settings)] for kind, made in plugins.items()}
         made_with = {} if self.env is None else plain_value(self.env.options)
@@ -93,7 +87,9 @@ def resolved(layer: Layer) -> Config:
     if values["workers"] is not None and "workers" in read["engine"].defaults:
         read["engine"].fixed["workers"] = values["workers"]
     recipes = {kind: _recipe(plugins[kind], read[kind]) for kind in PLUGINS}
-    return Config(values, recipes["learner"], recipes["strategy"], recipes["engine"], space, env, layer, defaults)
+    return Config(
+        RunSettings.of(values), recipes["learner"], recipes["strategy"], recipes["engine"], space, env, layer, defaults
+    )
 
 
 def _assumed(values: Mapping[str, Any], layer: Layer, env: EnvSpec | None) -> dict[str, Any]:

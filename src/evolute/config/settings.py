@@ -1,9 +1,12 @@
-"""The settings of a run that belong to no plug-in: each with its type, default and meaning, in one table."""
+"""The settings of a run that belong to no plug-in, each declared once: type, default, meaning, and whether it may change."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt
@@ -47,64 +50,158 @@ def logs(value: Any) -> Any:
 
 LOGS = ("tensorboard", "csv", "wandb", "mlflow")
 Count = Annotated[int, BeforeValidator(count), Gt(0)]
+Number = Annotated[int, Gt(0)]
 Seconds = Annotated[float, BeforeValidator(duration), Gt(0)]
+PLUGINS = {"learner": "learners", "strategy": "strategies", "engine": "engines"}
+
+
+class Change(Enum):
+    """What another value of a setting means for a run that has begun."""
+
+    ANOTHER_RUN = "makes it another run"
+    ON_RESUME = "may change when the run is resumed"
+    ANY_TIME = "says where and how a run is carried out, not what it is"
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a setting means to a user, and what a change of it means to a run."""
+
+    meaning: str
+    change: Change = Change.ANOTHER_RUN
+
+
+def _doc(meaning: str) -> Key:
+    return Key(meaning)
+
+
+def _resumable(meaning: str) -> Key:
+    return Key(meaning, Change.ON_RESUME)
+
+
+def _anytime(meaning: str) -> Key:
+    return Key(meaning, Change.ANY_TIME)
+
+
+@dataclass(frozen=True)
+class WrapSettings:
+    """Wrappers around the environment."""
+
+    time_limit: Annotated[Count | None, _doc("end episodes after this many steps (a truncation)")] = None
+    action_repeat: Annotated[Number, _doc("repeat each action this many times and sum the rewards")] = 1
+    frame_stack: Annotated[Number, _doc("stack the last N observations")] = 1
+    obs_scale: Annotated[float, _doc("multiply observations by this")] = 1.0
+    reward_scale: Annotated[float, _doc("multiply rewards by this, also in scores (ppo.reward_scale: for learning only)")] = 1.0
+
+
+@dataclass(frozen=True)
+class StopSettings:
+    """When a run is over: at the first of these limits."""
+
+    turns: Annotated[Count | None, _resumable("stop after this many turns of each member")] = None
+    steps: Annotated[Count | None, _resumable("stop after this many steps of each member; `steps` is short for it")] = None
+    time: Annotated[Seconds | None, _resumable("stop after this much training time: seconds, or 10m, 2h, 1d")] = None
+    score: Annotated[float | None, _resumable("stop when a member reaches this score")] = None
+
+
+@dataclass(frozen=True)
+class InitSettings:
+    """What the first members start with."""
+
+    hparams: Annotated[list[dict[str, Any]], _doc("hyper-parameters of the first members")] = field(default_factory=list)
+    from_: Annotated[str | None, _doc("folder of a run whose best state all members start from")] = None
+    turn: Annotated[
+        Annotated[int, Ge(0)] | None, _doc("with init.from: continue its whole population as it was after this turn (a fork)")
+    ] = None
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """All settings of a run but those of its plug-ins. Groups are nested: `stop.turns` is `settings.stop.turns`."""
+
+    learner: Annotated[
+        Any, _doc("what trains the members: a built-in learner, package.module:name, or in Python a function")
+    ] = None
+    strategy: Annotated[Any, _doc("decides who inherits from whom and which hyper-parameters come next")] = "pbt"
+    engine: Annotated[Any, _anytime("where the members train")] = "inline"
+    workers: Annotated[Number | None, _anytime("number of workers, for engines with several")] = None
+    env: Annotated[str | None, _doc("the environment, for learners that need one")] = None
+    wrap: WrapSettings = field(default_factory=WrapSettings)
+    population: Annotated[Number, _doc("number of members")] = 8
+    interval: Annotated[Count, _resumable("steps per member and turn, also as 500k or 25M; 10k by default with an env")] = 1
+    stop: StopSettings = field(default_factory=StopSettings)
+    mode: Annotated[
+        Literal["sync", "async"],
+        _resumable("sync: all members finish a turn before the next one starts; async: no member waits for a slower one"),
+    ] = "sync"
+    seed: Annotated[int, Ge(0), _doc("random seed of the whole run")] = 0
+    score: Annotated[str, _doc("the metric to maximise; -loss minimises the metric loss")] = "score"
+    init: InitSettings = field(default_factory=InitSettings)
+    limit: Annotated[Seconds | None, _anytime("time limit of one member's turn; a turn that takes longer fails")] = None
+    durable: Annotated[
+        Literal["auto"] | Number,
+        _anytime("save states every N turns; auto: as often as 1 % of the training time allows"),
+    ] = "auto"
+    keep: Annotated[Keep, BeforeValidator(keep), _anytime("checkpoints to keep: last N, best N, lineage-of-best, every N")] = (
+        field(default_factory=Keep)
+    )
+    log: Annotated[
+        list[str],
+        BeforeValidator(logs),
+        _anytime("logs for other tools, in the run's folder: tensorboard, csv, wandb, mlflow; separated by commas"),
+    ] = field(default_factory=list)
+    runs: Annotated[str, _anytime("the folder for new run folders")] = "runs"
+    name: Annotated[
+        Annotated[str, BeforeValidator(name)] | None,
+        _anytime("first part of a new run folder's name; by default the preset's or learner's"),
+    ] = None
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> RunSettings:
+        """The settings with these values by their dotted keys."""
+        made: RunSettings = _built(cls, values)
+        return made
+
+    def flat(self) -> dict[str, Any]:
+        """Every value by its dotted key."""
+        return dict(_flat(self))
 
 
 @dataclass(frozen=True)
 class Field:
-    """One setting: its type, its default, and what it means."""
+    """One declared setting: its type, its default, and what `Key` says of it."""
 
     type: Any
     default: Any
     meaning: str
+    change: Change
 
 
-FIELDS: dict[str, Field] = {
-    "learner": Field(Any, None, "what trains the members: a shipped learner, package.module:name, or in Python a function"),
-    "strategy": Field(Any, "pbt", "what decides who inherits and which hyper-parameters come next"),
-    "engine": Field(Any, "inline", "where the members train"),
-    "workers": Field(Annotated[int, Gt(0)] | None, None, "how many workers train at once, for engines that have several"),
-    "env": Field(str | None, None, "the environment, for learners that need one"),
-    "wrap.time_limit": Field(Count | None, None, "end episodes of the environment after so many steps (a truncation)"),
-    "wrap.action_repeat": Field(Annotated[int, Gt(0)], 1, "take each action so many times; rewards are summed"),
-    "wrap.frame_stack": Field(Annotated[int, Gt(0)], 1, "show the last so many observations together"),
-    "wrap.obs_scale": Field(float, 1.0, "multiply observations by this"),
-    "wrap.reward_scale": Field(float, 1.0, "multiply rewards by this, in scores too (ppo.reward_scale is for learning only)"),
-    "population": Field(Annotated[int, Gt(0)], 8, "how many members there are"),
-    "interval": Field(Count, 1, "steps of each member per turn; 500k and 25M are understood; in an environment 10k by default"),
-    "stop.turns": Field(Count | None, None, "end after so many turns of each member"),
-    "stop.steps": Field(Count | None, None, "end after so many steps of each member; `steps` is short for it"),
-    "stop.time": Field(Seconds | None, None, "end after so much time: seconds, or 10m, 2h, 1d"),
-    "stop.score": Field(float | None, None, "end when a member reaches this score"),
-    "mode": Field(Literal["sync", "async"], "sync", "sync: all members finish a turn before the next; async: nobody waits"),
-    "seed": Field(Annotated[int, Ge(0)], 0, "all chance in the run follows from this number"),
-    "score": Field(str, "score", "the metric to maximise; -loss minimises the metric loss"),
-    "init.hparams": Field(list[dict[str, Any]], [], "hyper-parameters that the first members start with"),
-    "init.from": Field(str | None, None, "a run whose best state all members begin with; its folder"),
-    "init.turn": Field(
-        Annotated[int, Ge(0)] | None, None, "with init.from: go on with its whole population as it was after this turn, a fork"
-    ),
-    "limit": Field(Seconds | None, None, "how long a turn of one member may take before it counts as failed"),
-    "durable": Field(
-        Literal["auto"] | Annotated[int, Gt(0)],
-        "auto",
-        "save states every so many turns; auto: as often as 1 % of the time allows",
-    ),
-    "keep": Field(
-        Annotated[Keep, BeforeValidator(keep)],
-        "last 2, best",
-        "checkpoints that stay: last N, best N, lineage-of-best, every N",
-    ),
-    "log": Field(
-        Annotated[list[str], BeforeValidator(logs)],
-        [],
-        "logs for other tools, in the run's folder: tensorboard, csv, wandb, mlflow; several with commas",
-    ),
-    "runs": Field(str, "runs", "the folder in which new run folders are made"),
-    "name": Field(
-        Annotated[str, BeforeValidator(name)] | None,
-        None,
-        "the first part of a new run folder's name; by default the preset's or learner's",
-    ),
-}
-PLUGINS = {"learner": "learners", "strategy": "strategies", "engine": "engines"}
+def _declared(kind: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    for one in fields(kind):
+        key, hint = f"{prefix}{one.name.rstrip('_')}", hints[one.name]
+        if typing.get_origin(hint) is not Annotated:
+            yield from _declared(hint, f"{key}.")
+            continue
+        (about,) = (mark for mark in hint.__metadata__ if isinstance(mark, Key))
+        default = one.default_factory() if callable(one.default_factory) else one.default
+        yield key, Field(hint, default, about.meaning, about.change)
+
+
+def _built(kind: Any, values: Mapping[str, Any], prefix: str = "") -> Any:
+    hints = typing.get_type_hints(kind)
+    keys = {one.name: f"{prefix}{one.name.rstrip('_')}" for one in fields(kind)}
+    return kind(
+        **{name: values[key] if key in FIELDS else _built(hints[name], values, f"{key}.") for name, key in keys.items()}
+    )
+
+
+def _flat(settings: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in vars(settings).items():
+        key = f"{prefix}{name.rstrip('_')}"
+        yield from [(key, value)] if key in FIELDS else _flat(value, f"{key}.")
+
+
+FIELDS: dict[str, Field] = dict(_declared(RunSettings))
+"""Every setting by its dotted key."""

@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from evolute.core.events import Notify, Saved, silent
 from evolute.core.order import Ref
 from evolute.core.population import Population, Turn, best, descent
 from evolute.core.protocols import Checkpoints, Engine, Journal
-from evolute.core.watch import Notify, Saved, silent
 
 BUDGET = 0.01
 """The share of a run's time that saving may take when no rhythm is set."""
@@ -34,6 +34,12 @@ class Keep:
     best: int = 1
     lineage: bool = False
     every: int = 0
+
+    def __str__(self) -> str:
+        """As a config writes it."""
+        counted = [f"{word} {number}" for word, number in (("last", self.last), ("best", self.best)) if number]
+        every = [f"every {self.every}"] if self.every else []
+        return ", ".join([*counted, *(["lineage-of-best"] if self.lineage else []), *every])
 
     def most(self, size: int, turns: int, *, barrier: bool) -> int:
         """How many states can be durable at one time: what `show` multiplies by the largest state's size.

@@ -1,19 +1,19 @@
-"""The loop: who is ready, what shall they do, write it down, do it, write down what came of it."""
+"""The loop: ask the strategy for orders, journal them, train them, journal the reports."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from evolute.core.durability import Keeper
+from evolute.core.events import Decided, Notice, Notify, Reported, silent
 from evolute.core.interrupt import Interrupted, Interrupts
-from evolute.core.order import Json, Order
+from evolute.core.order import Json, LinkName, Order, Ref
 from evolute.core.population import Member, Population
-from evolute.core.protocols import Engine, Journal, Plan, Strategy
+from evolute.core.protocols import Engine, Journal, LinkError, Plan, Strategy
 from evolute.core.rng import derive, stream
 from evolute.core.stop import Stop
-from evolute.core.watch import Decided, Notify, Reported, Told, silent
 
 
 class AllFailedError(RuntimeError):
@@ -37,37 +37,53 @@ def _failed_twice(member: Member) -> bool:
     return [turn.failed for turn in islice(member.history(), 2)] == [True, True]
 
 
-@dataclass
-class Loop:
-    """One run, from wherever `population` stands until `stop` says so.
+@dataclass(frozen=True)
+class Setup:
+    """What stays the same while a run trains. With a `barrier` (sync) all members finish a turn before the next one.
 
-    `decisions` counts the decisions so far and names each one's random stream; `elapsed` is the time that earlier
-    sessions have used.
+    `links` are those that the learner uses.
     """
 
     plan: Plan
     strategy: Strategy
+    stop: Stop
+    seed: int = 0
+    barrier: bool = True
+    links: frozenset[LinkName] = frozenset()
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a run has got. The number of decisions names the random stream of the next one; `elapsed` is in seconds."""
+
+    population: Population
+    state: Json
+    decisions: int = 0
+    elapsed: float = 0.0
+
+
+@dataclass
+class Loop:
+    """One run, from its position until it stops."""
+
+    setup: Setup
+    position: Position
     engine: Engine
     journal: Journal
     keeper: Keeper
-    stop: Stop
-    population: Population
-    state: Json
-    seed: int = 0
-    barrier: bool = True
-    keeps_own: bool = False
-    decisions: int = 0
-    elapsed: float = 0.0
     notify: Notify = silent
     interrupts: Interrupts = field(default_factory=Interrupts)
 
+    @property
+    def population(self) -> Population:
+        return self.position.population
+
     def run(self) -> str:
         """Train until the end and return its reason. When it is interrupted, what had finished is durable."""
-        started = self.engine.now() - self.elapsed
+        started = self.engine.now() - self.position.elapsed
         try:
             while True:
-                self.elapsed = self.engine.now() - started
-                reason = self.stop.reached(self.population, self.elapsed)
+                reason = self.setup.stop.reached(self.population, self.engine.now() - started)
                 if reason is None:
                     self._decide(self._ready())
                 elif not self.population.running:
@@ -82,21 +98,20 @@ class Loop:
 
     def _ready(self) -> list[int]:
         """Members with no order running and turns left; with a barrier, nobody until that is everyone."""
-        if self.barrier and self.population.running:
+        if self.setup.barrier and self.population.running:
             return []
-        return [m.slot for m in self.population.members if m.running is None and self.stop.open(m)]
+        return [m.slot for m in self.population.members if m.running is None and self.setup.stop.open(m)]
 
     def _decide(self, ready: Sequence[int]) -> None:
         if not ready:
             return
-        rng = stream(self.seed, "strategy", self.decisions)
-        state, drafts = self.strategy.step(self.state, self.population, ready, rng)
+        number = self.position.decisions
+        rng = stream(self.setup.seed, "strategy", number)
+        state, drafts = self.setup.strategy.step(self.position.state, self.population, ready, rng)
         self._check(drafts, ready)
         orders = [self._stamp(order) for order in drafts]
-        self.journal.decide(self.decisions, orders, state)
-        self.state = state
-        self.decisions += 1
-        self.population = self.population.order(orders)
+        self.journal.decide(number, orders, state)
+        self.position = replace(self.position, population=self.population.order(orders), state=state, decisions=number + 1)
         self.notify(Decided(orders, self.population))
         self.engine.submit(orders)
 
@@ -104,35 +119,36 @@ class Loop:
         with self.interrupts.allowed():
             reports = self.engine.wait()
         reports.sort(key=lambda report: (report.order.turn, report.order.member))
-        self.elapsed = self.engine.now() - started
-        self.journal.record(reports, self.elapsed)
-        self.population = self.population.report(reports)
+        elapsed = self.engine.now() - started
+        self.journal.record(reports, elapsed)
+        self.position = replace(self.position, population=self.population.report(reports), elapsed=elapsed)
         members = [self.population[report.order.member] for report in reports]
         self.keeper.see(member.last for member in members if member.last is not None)
-        self.notify(Reported(reports, self.population, self.elapsed))
-        if hopeless(self.population, barrier=self.barrier):
+        self.notify(Reported(reports, self.population, elapsed))
+        if hopeless(self.population, barrier=self.setup.barrier):
             first = self.population[0].last
             assert first is not None
             raise AllFailedError(f"all {len(self.population)} members failed, the first with:\n{first.report.error}")
         for report in reports:
             if report.failed:
-                self.notify(
-                    Told(f"member {report.order.member} failed turn {report.order.turn}: {report.reason}", warning=True)
-                )
-        self.keeper.tend(self.population, self.strategy.retain(self.state, self.population))
+                text = f"member {report.order.member} failed turn {report.order.turn}: {report.reason}"
+                self.notify(Notice(text, warning=True))
+        self.keeper.tend(self.population, self._retained())
 
     def _flush(self) -> None:
         """Make everything that was finished durable."""
-        retain = self.strategy.retain(self.state, self.population)
-        self.keeper.save(self.population, self.keeper.roots(self.population, retain))
+        self.keeper.save(self.population, self.keeper.roots(self.population, self._retained()))
+
+    def _retained(self) -> Iterable[Ref]:
+        return self.setup.strategy.retain(self.position.state, self.population)
 
     def _stamp(self, order: Order) -> Order:
         member = self.population[order.member]
-        steps = self.stop.allowed(member, order.steps or self.plan.interval)
+        steps = self.setup.stop.allowed(member, order.steps or self.setup.plan.interval)
         own = order.own
-        if self.keeps_own and own is None and member.latest is not None and member.latest.ref != order.start:
+        if "own" in self.setup.links and own is None and member.latest is not None and member.latest.ref != order.start:
             own = member.latest.ref
-        seed = order.seed or derive(self.seed, "turn", order.member, order.turn)
+        seed = order.seed or derive(self.setup.seed, "turn", order.member, order.turn)
         return replace(order, steps=steps, seed=seed, own=own)
 
     def _check(self, orders: Sequence[Order], ready: Sequence[int]) -> None:
@@ -143,13 +159,18 @@ class Loop:
                 "it must give one order to each ready member"
             )
         for order in orders:
-            if not self.plan.space.contains(order.hparams):
+            if not self.setup.plan.space.contains(order.hparams):
                 raise ValueError(
                     f"the strategy ordered {dict(order.hparams)} for member {order.member}, which is not in the space "
-                    f"{ {name: str(param) for name, param in self.plan.space.items()} }"
+                    f"{ {name: str(param) for name, param in self.setup.plan.space.items()} }"
                 )
             if order.turn != self.population[order.member].turns:
                 raise ValueError(f"the strategy ordered turn {order.turn} of member {order.member} out of order")
+            if unused := [name for name in order.link_names if name not in self.setup.links]:
+                raise LinkError(
+                    f"the strategy gave member {order.member} {' and '.join(unused)} to learn from, and this learner uses "
+                    f"{', '.join(sorted(self.setup.links)) or 'none of these'}: choose another learner or strategy"
+                )
             for ref in order.links:
                 if self.population.find(ref).failed:
                     raise ValueError(f"the strategy ordered member {order.member} to use {ref}, a turn that failed")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Json = Any
 Hparams = Mapping[str, Any]
+LinkName = Literal["own", "teacher", "opponents"]
+"""What an order may link to besides its start state."""
 
 
 class Ref(NamedTuple):
@@ -56,6 +58,16 @@ class Order:
     def links(self) -> tuple[Ref, ...]:
         """Every state that must exist before this order can run."""
         return tuple(ref for ref in (self.start, self.own, self.teacher, *self.opponents) if ref is not None)
+
+    @property
+    def link_names(self) -> list[LinkName]:
+        """The kinds of links that this order has, besides its start state."""
+        links: dict[LinkName, Any] = {
+            "own": self.own,
+            "teacher": self.teacher,
+            "opponents": self.opponents or None,
+        }
+        return [name for name, linked in links.items() if linked is not None]
 
     def to_json(self) -> dict[str, Json]:
         """The order without its name, which the journal keeps in columns; what is not set is left out."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from evolute.core.order import Hparams, Json, Match, Order, Ref, Report
+from evolute.core.order import Hparams, Json, LinkName, Match, Order, Ref, Report
 from evolute.core.population import Population
 from evolute.core.space import Space
 from evolute.core.tree import Tree
 
-C = TypeVar("C")
+S = TypeVar("S")
 Progress = Callable[[float, str], None]
 """Called during a turn with the share done, 0 to 1, and a word on what is going on ("compiling")."""
 
@@ -37,7 +38,7 @@ class Plan:
 
 
 class Strategy(Protocol):
-    """Decides the orders. Pure: all memory is in `state`, which is JSON, all chance in `rng`."""
+    """Decides the orders. Pure: all memory is in `state`, which is JSON, all randomness in `rng`."""
 
     def init(self) -> Json:
         """The state before the first decision."""
@@ -53,7 +54,7 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What training made of one row of a cohort; with an error the row's state is void."""
+    """What a turn of one member produced besides its state; with an error the state is void."""
 
     metrics: Mapping[str, Any] = field(default_factory=dict)
     steps: int | None = None
@@ -61,10 +62,10 @@ class Outcome:
     error: str | None = None
 
 
-class Learner(Protocol[C]):
-    """Trains many members at once. `C` is a cohort: the states of several members, one row each.
+class Learner(Protocol[S]):
+    """Trains many members at once. `S` is the state of one member; a cohort is a list of them.
 
-    A cohort that was handed out is never changed in place: somebody may still point to its rows.
+    A state that was handed out is never changed in place: others may still point to it.
     """
 
     @property
@@ -76,19 +77,22 @@ class Learner(Protocol[C]):
         """Whether an order and its start state always give the same bits."""
 
     @property
-    def keeps_own(self) -> bool:
-        """Whether an heir keeps something of its own last state (a replay buffer), so that orders must name it."""
+    def links(self) -> Collection[LinkName]:
+        """The links of an order that this learner uses, such as `own` if an heir keeps its replay buffer.
+
+        The loop refuses orders with other links.
+        """
 
     @property
     def architecture(self) -> Collection[str]:
         """The hyper-parameters that weights are bound to, such as a network's widths."""
 
     @property
-    def settled(self) -> Mapping[str, Json]:
-        """What the learner chose where its settings left it open; a run that goes on is given the same again."""
+    def choices(self) -> Mapping[str, Json]:
+        """What the learner chose where its settings left it open; a resumed run is given the same choices."""
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> Sequence[str]:
-        """What a user should know before training begins in turns of so many steps, a sentence each.
+        """What a user should know before training in turns of `interval` steps, a sentence each.
 
         Raises ValueError if hyper-parameters such as these examples cannot be trained with.
         """
@@ -96,33 +100,27 @@ class Learner(Protocol[C]):
     def shape(self, hparams: Hparams) -> str:
         """Members whose hyper-parameters have the same shape can train in one cohort."""
 
-    def found(self, orders: Sequence[Order]) -> C:
-        """Fresh states, one row for each order, from the orders' seeds."""
+    def init(self, orders: Sequence[Order]) -> list[S]:
+        """Fresh states, one for each order, from the orders' seeds."""
 
     def train(
-        self, cohort: C, orders: Sequence[Order], *, recall: Callable[[Ref], C], progress: Progress
-    ) -> tuple[C, Sequence[Outcome]]:
-        """The cohort after one turn of each row under its order; `recall` gives any state that an order links to."""
+        self, states: Sequence[S], orders: Sequence[Order], *, fetch: Callable[[Ref], S], progress: Progress
+    ) -> tuple[list[S], Sequence[Outcome]]:
+        """The states after one turn of each under its order; `fetch` gives any state that an order links to."""
 
-    def pick(self, cohort: C, rows: Sequence[int]) -> C:
-        """The cohort of these rows; a row may be picked more than once."""
+    def dump(self, state: S) -> Tree:
+        """A state as a tree of arrays and plain values."""
 
-    def join(self, cohorts: Sequence[C]) -> C:
-        """One cohort of all rows, in order."""
-
-    def dump(self, cohort: C, row: int) -> Tree:
-        """One row as a tree of arrays and plain values."""
-
-    def load(self, trees: Sequence[Tree]) -> C:
-        """The cohort of dumped rows."""
+    def load(self, tree: Tree) -> S:
+        """The state that was dumped."""
 
     def policy(self, tree: Tree) -> Callable[..., Any]:
         """What the member has learnt, to be called with an observation."""
 
-    def measure(
+    def evaluate(
         self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress
     ) -> Sequence[float] | None:
-        """The scores of a member in fresh episodes, as many as suit the learner if that is left open; None if it has none."""
+        """A member's returns in fresh episodes; the learner picks a number if `episodes` is None. None if it cannot play."""
 
 
 class States(Protocol):
@@ -137,6 +135,10 @@ class States(Protocol):
 
 class LostError(RuntimeError):
     """A state that an order links to is neither in memory nor durable."""
+
+
+class LinkError(RuntimeError):
+    """A strategy asks for something that the learner cannot use, such as a teacher."""
 
 
 class TurnError(RuntimeError):
@@ -175,6 +177,18 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Stop all work and free everything."""
+
+
+@runtime_checkable
+class JoinedEngine(Protocol):
+    """A maker of engines whose processes are all started from outside by the same command, as mpiexec does."""
+
+    def joined(self, build: Callable[[Json], Any]) -> AbstractContextManager[Callable[[Json], None]]:
+        """In the process that leads, a way to tell the others what to build.
+
+        In the others this serves the leader until it is done, and then raises Followed. `build` makes what trains there of
+        what the leader told.
+        """
 
 
 class Journal(Protocol):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from evolute.core.events import Notice, Notify, Progressed
 from evolute.core.order import Json, Order, Ref, Report
 from evolute.core.population import Population
 from evolute.core.protocols import Checkpoints, Engine
-from evolute.core.watch import Notify, Progressed, Told
 
 TRIES = 3
 """How often a turn that is made again may fail."""
@@ -59,7 +59,7 @@ def sound(population: Population, refs: set[Ref], checkpoints: Checkpoints, noti
             continue
         checkpoints.remove([ref])
         if wrong:
-            notify(Told(f"the checkpoint of {ref} is damaged ({wrong}); going back to the last good one", warning=True))
+            notify(Notice(f"the checkpoint of {ref} is damaged ({wrong}); going back to the last good one", warning=True))
     return whole
 
 

@@ -1,6 +1,6 @@
 """Learners that train one member at a time: a user's function, or an object that can also save and load its state.
 
-Both become a Learner whose cohorts are lists. A state is copied on its way in and out, so that user code may change it
+Both become a Learner. A state is copied on its way in and out, so that user code may change it
 in place although others still point to it.
 """
 
@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from evolute.core.order import Hparams, Order, Ref
+from evolute.core.order import Hparams, LinkName, Order, Ref
 from evolute.core.protocols import Learner, Outcome, Progress
 from evolute.core.tree import Tree, canonical
 
@@ -38,7 +38,7 @@ class Trainer(Protocol):
 
 @dataclass(frozen=True)
 class Solo:
-    """A Learner made of code that trains one member. `thaw` and `freeze` turn a row's tree into a state and back."""
+    """A Learner made of code that trains one member. `thaw` turns a tree into the code's state, `freeze` back again."""
 
     code: Train
     thaw: Callable[[Tree], Any]
@@ -46,9 +46,9 @@ class Solo:
     repeatable: bool = True
     wants_progress: bool = False
     together: bool = False
-    keeps_own: bool = False
+    links: tuple[LinkName, ...] = ()
     architecture: tuple[str, ...] = ()
-    settled: Mapping[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, Any] = field(default_factory=dict)
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> Sequence[str]:
         return ()
@@ -56,15 +56,15 @@ class Solo:
     def shape(self, hparams: Hparams) -> str:
         return ""
 
-    def found(self, orders: Sequence[Order]) -> list[Tree]:
+    def init(self, orders: Sequence[Order]) -> list[Tree]:
         return [None] * len(orders)
 
     def train(
-        self, cohort: list[Tree], orders: Sequence[Order], *, recall: Callable[[Ref], list[Tree]], progress: Progress
+        self, states: Sequence[Tree], orders: Sequence[Order], *, fetch: Callable[[Ref], Tree], progress: Progress
     ) -> tuple[list[Tree], list[Outcome]]:
         extra = {"progress": progress} if self.wants_progress else {}
         trees, outcomes = [], []
-        for tree, order in zip(cohort, orders, strict=True):
+        for tree, order in zip(states, orders, strict=True):
             state = None if tree is None else self.thaw(tree)
             result = self.code(state, canonical(dict(order.hparams)), order.steps, order.seed, **extra)
             state, metrics = _pair(result)
@@ -72,22 +72,16 @@ class Solo:
             outcomes.append(Outcome(metrics))
         return trees, outcomes
 
-    def pick(self, cohort: list[Tree], rows: Sequence[int]) -> list[Tree]:
-        return [cohort[row] for row in rows]
+    def dump(self, state: Tree) -> Tree:
+        return state
 
-    def join(self, cohorts: Sequence[list[Tree]]) -> list[Tree]:
-        return [tree for cohort in cohorts for tree in cohort]
-
-    def dump(self, cohort: list[Tree], row: int) -> Tree:
-        return cohort[row]
-
-    def load(self, trees: Sequence[Tree]) -> list[Tree]:
-        return list(trees)
+    def load(self, tree: Tree) -> Tree:
+        return tree
 
     def policy(self, tree: Tree) -> Callable[..., Any]:
         raise TypeError("a learner made of one function has no policy: use the state itself, run.best.state")
 
-    def measure(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> None:
+    def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> None:
         return None
 
 

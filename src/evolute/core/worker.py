@@ -24,7 +24,7 @@ class Worker:
 
     `fixed` are the learner's settings that are not evolved; they join an order's hyper-parameters on the way to the
     learner. `score` names the metric to maximise, with a minus sign in front if it is to be minimised.
-    An engine says by `tell` what a person should know, such as that a worker died: its kind, and a text.
+    An engine calls `notify` with the kind and text of what a person should know, such as that a worker died.
     """
 
     learner: Learner[Any]
@@ -32,8 +32,8 @@ class Worker:
     fixed: Hparams = field(default_factory=dict)
     score: str = "score"
     progress: Progressing = lambda refs, share, note: None
-    tell: Callable[[str, str], None] = lambda kind, text: None
-    _rows: dict[Ref, tuple[Any, int]] = field(default_factory=dict)
+    notify: Callable[[str, str], None] = lambda kind, text: None
+    _states: dict[Ref, Any] = field(default_factory=dict)
 
     def groups(self, orders: Sequence[Order]) -> list[list[Order]]:
         """The orders as cohorts: members of one shape together, or each alone if the learner gains nothing by it."""
@@ -49,24 +49,23 @@ class Worker:
         started = time.perf_counter()
         full = [replace(order, hparams={**self.fixed, **order.hparams}) for order in orders] if self.fixed else orders
         try:
-            cohort, outcomes = self.learner.train(
-                self._assemble(full), full, recall=self._recall, progress=self._progress(orders)
-            )
-            if len(outcomes) != len(orders):
-                raise ValueError(f"the learner returned {len(outcomes)} outcomes for {len(orders)} members")
+            states, outcomes = self.learner.train(self._starts(full), full, fetch=self._fetch, progress=self._progress(orders))
+            if not len(states) == len(outcomes) == len(orders):
+                counts = f"{len(states)} states and {len(outcomes)} outcomes"
+                raise ValueError(f"the learner returned {counts} for {len(orders)} members")
         except (LostError, Interrupted):
             raise
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             if len(orders) > 1:
                 return [report for order in orders for report in self.train([order])]
-            told = str(error) if isinstance(error, TurnError) else traceback.format_exc()
-            return [Report(orders[0], error=told, seconds=time.perf_counter() - started)]
+            text = str(error) if isinstance(error, TurnError) else traceback.format_exc()
+            return [Report(orders[0], error=text, seconds=time.perf_counter() - started)]
         seconds = time.perf_counter() - started
-        return [self._report(order, cohort, row, outcomes[row], seconds) for row, order in enumerate(orders)]
+        return [self._report(*row, seconds) for row in zip(orders, states, outcomes, strict=True)]
 
     def keep(self, refs: set[Ref]) -> None:
         """Forget every state but these."""
-        self._rows = {ref: row for ref, row in self._rows.items() if ref in refs}
+        self._states = {ref: state for ref, state in self._states.items() if ref in refs}
 
     def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         """Make states that are in memory durable."""
@@ -74,49 +73,40 @@ class Worker:
 
     def dump(self, ref: Ref) -> Tree:
         """A state that is in memory, as a tree."""
-        if ref not in self._rows:
+        if ref not in self._states:
             raise LostError(f"the state of {ref} is not in memory")
-        return self.learner.dump(*self._rows[ref])
+        return self.learner.dump(self._states[ref])
 
     def adopt(self, ref: Ref, tree: Tree) -> None:
         """Take on a state that was made elsewhere."""
-        self._rows[ref] = (self.learner.load([tree]), 0)
+        self._states[ref] = self.learner.load(tree)
 
-    def _report(self, order: Order, cohort: Any, row: int, outcome: Outcome, seconds: float) -> Report:
-        """The report of one row; a row that failed, or whose metrics are not numbers, leaves no state behind."""
+    def _report(self, order: Order, state: Any, outcome: Outcome, seconds: float) -> Report:
+        """The report of one member; a turn that failed, or whose metrics are not numbers, leaves no state behind."""
         try:
             if outcome.error is not None:
                 return Report(order, error=outcome.error, seconds=seconds)
             metrics = _numbers(outcome.metrics, self.score)
-            mark = digest(self.learner.dump(cohort, row))
+            mark = digest(self.learner.dump(state))
         except Interrupted:
             raise
         except (Exception, SystemExit, KeyboardInterrupt):
             return Report(order, error=traceback.format_exc(), seconds=seconds)
-        self._rows[order.ref] = (cohort, row)
+        self._states[order.ref] = state
         steps = order.steps if outcome.steps is None else outcome.steps
         return Report(order, metrics, steps, outcome.matches, mark, seconds=seconds)
 
-    def _assemble(self, orders: Sequence[Order]) -> Any:
-        """The cohort of the orders' start states, one row each."""
-        fresh = [order for order in orders if order.start is None]
-        if len(fresh) == len(orders):
-            return self.learner.found(orders)
-        founded = iter(range(len(fresh)))
-        base = self.learner.found(fresh) if fresh else None
-        places = [(base, next(founded)) if order.start is None else self._row(order.start) for order in orders]
-        if all(cohort is places[0][0] for cohort, _ in places):
-            return self.learner.pick(places[0][0], [row for _, row in places])
-        return self.learner.join([self.learner.pick(cohort, [row]) for cohort, row in places])
+    def _starts(self, orders: Sequence[Order]) -> list[Any]:
+        """The orders' start states, fresh ones where an order names none."""
+        starting = [order for order in orders if order.start is None]
+        fresh = iter(self.learner.init(starting) if starting else [])
+        return [next(fresh) if order.start is None else self._fetch(order.start) for order in orders]
 
-    def _recall(self, ref: Ref) -> Any:
-        cohort, row = self._row(ref)
-        return self.learner.pick(cohort, [row])
-
-    def _row(self, ref: Ref) -> tuple[Any, int]:
-        if ref not in self._rows:
+    def _fetch(self, ref: Ref) -> Any:
+        """A state, from memory or from its checkpoint."""
+        if ref not in self._states:
             self.adopt(ref, self.states.read(ref))
-        return self._rows[ref]
+        return self._states[ref]
 
     def _progress(self, orders: Sequence[Order]) -> Progress:
         refs = [order.ref for order in orders]

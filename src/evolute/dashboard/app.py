@@ -99,7 +99,7 @@ class Views:
     def _compared(self, names: list[str]) -> Json:
         from evolute.report.compare import charts, comparison
         from evolute.report.figures.chart import to_json
-        from evolute.table import Table
+        from evolute.runs.turns import Table
 
         if len(names) < 2:
             raise ConfigError("choose at least two runs to compare")
@@ -140,7 +140,7 @@ def _sentence(text: str, status: int) -> Response:
 def _schedule(kind: str) -> Callable[[Path], bytes]:
     def make(folder: Path) -> bytes:
         from evolute.report.schedule import schedule_text
-        from evolute.result import Run
+        from evolute.runs.result import Run
 
         run = Run.open(folder)
         return schedule_text(run.best, run, kind).encode()

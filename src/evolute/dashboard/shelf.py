@@ -9,13 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evolute import folders
 from evolute.core.order import Json
 from evolute.report.listing import row
 from evolute.report.overview import overview
+from evolute.runs import folders
+from evolute.runs.turns import Table
 from evolute.store.journal import FILE
 from evolute.store.lock import holder
-from evolute.table import Table
 
 REST = 5.0
 """A run that is still written is read again no sooner than so many times what reading it took."""

@@ -142,7 +142,7 @@ class Fleet:
             case Gone(worker, why):
                 self._lose(worker, why)
             case Late(worker):
-                self.worker.tell(
+                self.worker.notify(
                     "late report", f"worker {worker}, which had been given up, reported late: its report was rejected"
                 )
 
@@ -226,7 +226,7 @@ class Fleet:
 
     def _lose(self, worker: int, why: str) -> None:
         """A worker is gone: what it was to train is tried again, and another one takes its place."""
-        self.worker.tell("worker lost", f"worker {worker} died ({why}); another one takes its place")
+        self.worker.notify("worker lost", f"worker {worker} died ({why}); another one takes its place")
         self._free.pop(worker, None)
         self._addresses.pop(worker, None)
         self.states.lose(worker)

@@ -58,7 +58,10 @@ def mpi(
 
 
 @contextmanager
-def joined(build: Callable[[Json], tuple[Worker, float | None]]) -> Iterator[Callable[[Json], None]]:
+def _joined(build: Callable[[Json], tuple[Worker, float | None]]) -> Iterator[Callable[[Json], None]]:
     """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
     with leading(world(), lambda opening: Recipe.of(*build(opening))) as summon:
         yield summon
+
+
+mpi.joined = _joined  # type: ignore[attr-defined]

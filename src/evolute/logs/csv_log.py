@@ -50,4 +50,4 @@ class CsvLog:
 
 
 def open_log(opening: Opening) -> CsvLog:
-    return CsvLog(opening.place / "turns.csv", list(opening.meta["space"]))
+    return CsvLog(opening.place / "turns.csv", list(opening.meta.space))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from evolute.config.error import ConfigError
-from evolute.core.order import Json
+from evolute.core.events import Event, Notice, Notify, Reported
 from evolute.core.population import Population, Turn
-from evolute.core.watch import Event, Notify, Reported, Told
+from evolute.store.meta import RunMeta
 
 FOLDER = "logs"
 
@@ -35,7 +35,7 @@ class Opening:
     """What a log is opened with: the run's folder, and what its journal says of it."""
 
     folder: Path
-    meta: Mapping[str, Json]
+    meta: RunMeta
 
     @property
     def place(self) -> Path:
@@ -68,7 +68,7 @@ class Logs:
         if isinstance(event, Reported):
             found = [event.population[report.order.member].last for report in event.reports]
             self._each(list(self._open), "turns", [turn for turn in found if turn is not None])
-        if isinstance(event, Told):
+        if isinstance(event, Notice):
             self._each(list(self._open), "event", event.text)
 
     def close(self, population: Population) -> None:
@@ -88,7 +88,7 @@ class Logs:
                 self._failed(name, error)
 
     def _failed(self, name: str, error: Exception) -> None:
-        self.notify(Told(f"the log {name} failed and is given up: {type(error).__name__}: {error}", warning=True))
+        self.notify(Notice(f"the log {name} failed and is given up: {type(error).__name__}: {error}", warning=True))
 
 
 def arrived(population: Population) -> list[Turn]:

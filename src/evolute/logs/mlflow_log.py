@@ -56,7 +56,7 @@ def open_log(opening: Opening) -> MlflowLog:
         found = client.get_experiment_by_name("evolute")
         experiment = client.create_experiment("evolute") if found is None else found.experiment_id
         mark.name = client.create_run(experiment, run_name=opening.folder.name).info.run_id
-        for key, (value, _) in opening.meta["config"].items():
+        for key, (value, _) in opening.meta.config.items():
             client.log_param(mark.name, key, str(value)[:MOST])
         mark.write()
     return MlflowLog(client, mark)

@@ -51,7 +51,7 @@ def open_log(opening: Opening) -> WandbLog:
 
     opening.place.mkdir(parents=True, exist_ok=True)
     mark = Mark.read(opening.place / "wandb.json", secrets.token_hex(4))
-    config = {key: value for key, (value, _) in opening.meta["config"].items()}
+    config = {key: value for key, (value, _) in opening.meta.config.items()}
     run = wandb.init(id=mark.name, name=opening.folder.name, dir=str(opening.place), config=config, resume="allow")
     mark.write()
     return WandbLog(run, mark)

@@ -16,7 +16,7 @@ from evolute.config.error import ConfigError
 from evolute.core.order import Json
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.curves import score_label
-from evolute.table import Numbers, Table
+from evolute.runs.turns import Numbers, Table
 
 LEVEL = 0.95
 RESAMPLES = 2000
@@ -49,11 +49,11 @@ class Estimate:
 
 def final(table: Table) -> float:
     """How good a run ended: its best as measured again in fresh episodes, or else its best score."""
-    best, measured = table.best, table.meta.get("measured")
+    best, measured = table.best, table.meta.evaluation
     if best is None:
         raise ConfigError(f"{table.folder} has no score yet, and cannot be compared")
-    if measured is not None and (measured["member"], measured["turn"]) == (table.member[best], table.turn[best]):
-        return float(measured["mean"])
+    if measured is not None and measured.ref == (table.member[best], table.turn[best]):
+        return float(measured.mean)
     return float(table.score[best])
 
 
@@ -66,7 +66,7 @@ def arms(tables: Sequence[Table]) -> list[Arm]:
     identities = [json.loads(key) for key in groups]
     keys = sorted({key for one in identities for key in one if any(other.get(key) != one[key] for other in identities)})
     named = [
-        "; ".join(_said(key, one.get(key)) for key in keys) or str(runs[0].meta["strategy"])
+        "; ".join(_said(key, one.get(key)) for key in keys) or str(runs[0].meta.strategy)
         for one, runs in zip(identities, groups.values(), strict=True)
     ]
     return [Arm(name, runs) for name, runs in zip(named, groups.values(), strict=True)]
@@ -169,13 +169,13 @@ def _check_task(tables: Sequence[Table]) -> None:
 
 
 def _task(table: Table) -> dict[str, Json]:
-    identity = table.meta["identity"]
+    identity = table.meta.identity
     task = {key: value for key, value in identity.items() if key.startswith(TASK)}
     return task if identity.get("env") else {**task, "learner": identity["learner"][0]}
 
 
 def _identity(table: Table) -> dict[str, Json]:
-    return {key: value for key, value in table.meta["identity"].items() if key not in IGNORED}
+    return {key: value for key, value in table.meta.identity.items() if key not in IGNORED}
 
 
 def _said(key: str, value: Any) -> str:

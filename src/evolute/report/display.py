@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import IO, Protocol
 
 from evolute.config.resolve import Config
+from evolute.core.events import Event
 from evolute.core.population import Population
-from evolute.core.watch import Event
-from evolute.launch import Launch
+from evolute.runs.session import Launch
 
 
 class Screen(Protocol):

@@ -9,7 +9,7 @@ from evolute.report.figures.cost import totals
 from evolute.report.figures.diversity import spread
 from evolute.report.figures.importance import gains
 from evolute.report.words import number
-from evolute.table import FRESH, Table
+from evolute.runs.turns import FRESH, Table
 
 EDGE = 0.02
 """How close to its bound, as a share of the range, a value counts as being at it."""

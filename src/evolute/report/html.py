@@ -8,7 +8,7 @@ from importlib import resources
 
 from evolute.core.order import Json
 from evolute.report.overview import overview
-from evolute.table import Table
+from evolute.runs.turns import Table
 
 
 def report(table: Table) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from evolute.config.resolve import Config
+from evolute.core.events import Event, Notice, Progressed, Reported
 from evolute.core.population import Population, best
-from evolute.core.watch import Event, Progressed, Reported, Told
 from evolute.report import words
 from evolute.report.pace import Pace
 
@@ -40,7 +40,7 @@ class Lines:
     _said: float = field(default=0.0)
 
     def begin(self, folder: Path, config: Config, population: Population) -> None:
-        self._pace = Pace(config.stop, config.values["interval"], config.values["population"])
+        self._pace = Pace(config.stop, config.settings.interval, config.settings.population)
         self._pace.count(0, 0)
         self._say(f"training {words.count(len(population), 'member')} in {folder}")
 
@@ -48,7 +48,7 @@ class Lines:
         match event:
             case Reported():
                 self._reported(event)
-            case Told():
+            case Notice():
                 self._say(f"warning: {event.text}" if event.warning else event.text)
             case Progressed(note=note) if note and self._due():
                 self._say(note)
@@ -88,7 +88,7 @@ class JsonLines:
         return
 
     def watch(self, event: Event) -> None:
-        if isinstance(event, Told):
+        if isinstance(event, Notice):
             self._put({"event": "warning" if event.warning else "note", "text": event.text})
         if not isinstance(event, Reported):
             return

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from evolute import folders
+from evolute.runs import folders
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
 
@@ -19,8 +19,8 @@ def row(folder: Path) -> dict[str, Any]:
         with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
             turns, score = journal.glance()
             meta = journal.meta
-        age = time.time() - meta["created"]
-        named = {"learner": meta.get("learner"), "strategy": meta.get("strategy")}
+        age = time.time() - meta.created
+        named = {"learner": meta.learner, "strategy": meta.strategy}
         return {**told, "status": folders.status(folder, meta), "score": score, "turns": turns, "age": age, **named}
     except (StoreError, KeyError, TypeError, ValueError) as error:
         age = time.time() - folder.stat().st_mtime

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from evolute.config.resolve import Config
+from evolute.core.events import Decided, Event, Notice, Progressed, Reported
 from evolute.core.order import Ref
 from evolute.core.population import Member, Population, best
-from evolute.core.watch import Decided, Event, Progressed, Reported, Told
 from evolute.report import words
 from evolute.report.pace import Pace
 
@@ -43,14 +43,14 @@ class LiveTable:
 
     def begin(self, folder: Path, config: Config, population: Population) -> None:
         self._folder, self._config, self._population = folder, config, population
-        self._pace = Pace(config.stop, config.values["interval"], config.values["population"])
+        self._pace = Pace(config.stop, config.settings.interval, config.settings.population)
         self._pace.count(0, 0)
         self._live = Live(self, console=self._console, refresh_per_second=6, transient=True)
         self._live.start()
 
     def watch(self, event: Event) -> None:
         match event:
-            case Told(text=text, warning=warning):
+            case Notice(text=text, warning=warning):
                 self._console.print(Text(text, style="yellow" if warning else "dim"))
             case Progressed(refs=refs, share=share, note=note):
                 if self._live is None:

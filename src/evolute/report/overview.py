@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from evolute import folders
 from evolute.core.order import Json
 from evolute.report import words
 from evolute.report.figures.all import charts
@@ -12,7 +11,8 @@ from evolute.report.figures.chart import short, to_json
 from evolute.report.figures.cost import totals
 from evolute.report.figures.thin import every, stride
 from evolute.report.hints import hints
-from evolute.table import FRESH, Table
+from evolute.runs import folders
+from evolute.runs.turns import FRESH, Table
 
 SCHEDULE = 500
 """How many turns of the best schedule a page lists."""
@@ -21,16 +21,16 @@ SCHEDULE = 500
 def overview(table: Table) -> dict[str, Json]:
     """Everything a page shows of one run, as JSON."""
     best = table.best
-    measured = table.meta.get("measured")
-    again = best is not None and measured and (measured["member"], measured["turn"]) == (table.member[best], table.turn[best])
+    measured = table.meta.evaluation
+    again = best is not None and measured and measured.ref == (table.member[best], table.turn[best])
     return {
         "name": table.name,
         "status": table.status,
-        "learner": str(table.meta["learner"]),
-        "strategy": str(table.meta["strategy"]),
-        "env": table.meta.get("identity", {}).get("env"),
+        "learner": str(table.meta.learner),
+        "strategy": str(table.meta.strategy),
+        "env": table.meta.identity.get("env"),
         "best": None if best is None else {"member": int(table.member[best]), "score": short(float(table.score[best]))},
-        "measured": measured if again else None,
+        "evaluation": vars(measured) if again and measured else None,
         "hparams": list(table.space),
         "hints": hints(table),
         "facts": facts(table),

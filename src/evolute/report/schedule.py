@@ -17,7 +17,7 @@ from evolute.core.param import Float, Int, Param
 from evolute.core.population import Turn
 from evolute.core.space import Space
 from evolute.report.words import number, who
-from evolute.result import Agent, Run
+from evolute.runs.result import Agent, Run
 
 SMALLEST = 1e-6
 """A deviation in the unit scale of a parameter below which a form fits perfectly."""
@@ -129,5 +129,5 @@ def to_csv(line: Sequence[Turn], space: Space) -> str:
 
 def schedule_text(agent: Agent, run: Run, kind: str) -> str:
     """The schedule of an agent as a YAML config or as CSV."""
-    space = Space.from_json(run.meta["space"])
+    space = Space.from_json(run.meta.space)
     return to_csv(agent.lineage, space) if kind == "csv" else to_yaml(agent.lineage, space, f"schedule of {who(agent)}")

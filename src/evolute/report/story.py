@@ -5,30 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from evolute import folders
-from evolute.core.durability import Keep
 from evolute.core.order import Json
 from evolute.core.population import Member, Population, Turn, descent
 from evolute.report.proposals import proposals
 from evolute.report.words import origin
-from evolute.result import Agent, Run
+from evolute.runs import folders
+from evolute.runs.result import Agent, Run
 
 
 def story(run: Run, member: int | None = None) -> dict[str, Json]:
     """Everything that `show` tells; of the member asked for, or else of the best."""
-    told = {
+    told: dict[str, Json] = {
         "run": str(run.folder),
         "status": run.status,
-        "ended": run.meta.get("ended"),
-        "learner": run.meta["learner"],
-        "strategy": run.meta["strategy"],
-        "mode": run.meta["mode"],
-        "space": run.meta["space"],
+        "ended": run.meta.ended,
+        "learner": run.meta.learner,
+        "strategy": run.meta.strategy,
+        "mode": run.meta.mode,
+        "space": run.meta.space,
         "seconds": run.elapsed,
         **counts(run.population),
         "workers_lost": sum(kind == "worker lost" for _, kind, _ in run.notes),
         "disk": disk(run),
-        "longer": longer(run.meta["identity"]),
+        "longer": longer(run.meta.identity),
         "members": [_member(slot) for slot in run.population.members],
         "proposals": proposals(run.population),
         "best": None,
@@ -36,9 +35,9 @@ def story(run: Run, member: int | None = None) -> dict[str, Json]:
     }
     if any(slot.latest is not None and slot.latest.score is not None for slot in run.population.members):
         told["best"] = agent(run.best)
-        measured = run.meta.get("measured")
-        if measured and (measured["member"], measured["turn"]) == run.best.turn.ref:
-            told["best"]["measured"] = measured
+        measured = run.meta.evaluation
+        if measured and measured.ref == run.best.turn.ref:
+            told["best"]["evaluation"] = vars(measured)
     if member is not None:
         told["member"] = agent(run.member(member))
     return told
@@ -96,13 +95,13 @@ def counts(population: Population) -> dict[str, int]:
 
 def disk(run: Run) -> dict[str, int]:
     """Bytes on disk, and the most that checkpoints can come to."""
-    barrier = run.meta["mode"] == "sync"
-    turns = run.meta.get("horizon") or max((member.turns for member in run.population.members), default=0)
-    states = Keep(**run.meta["keep"]).most(len(run.population), turns, barrier=barrier)
+    barrier = run.meta.mode == "sync"
+    turns = run.meta.horizon or max((member.turns for member in run.population.members), default=0)
+    states = run.meta.keep.most(len(run.population), turns, barrier=barrier)
     return {
         "total": folders.size(run.folder),
         "checkpoints": folders.size(run.folder / folders.CHECKPOINTS),
-        "checkpoints_at_most": states * run.meta.get("state_bytes", 0),
+        "checkpoints_at_most": states * run.meta.state_bytes,
     }
 
 

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from evolute.core.order import Json
-from evolute.program import typed
 from evolute.report import words
 from evolute.report.proposals import reasoned
+from evolute.runs.commands import typed
 
 SHORT = 8
 
@@ -83,7 +83,7 @@ def _agent(title: str, told: dict[str, Json] | None, *, short: bool) -> Iterator
         f"{title}: member {told['member']}, score {words.number(told['score'])}, after {told['steps']:,} steps of its line",
         style="green",
     )
-    if again := told.get("measured"):
+    if again := told.get("evaluation"):
         mean, deviation = words.number(again["mean"]), words.number(again["deviation"])
         yield Text(f"  measured again: {mean} ± {deviation} over {again['episodes']} fresh episodes", style="green")
     yield Text(f"  now: {words.hparams(told['hparams'])}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evolute.core.order import Order
-from evolute.result import Agent
+from evolute.runs.result import Agent
 
 
 def number(value: Any) -> str:

@@ -12,13 +12,17 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evolute.core.order import Json, Order, Ref, Report
 from evolute.core.resume import Decision
 from evolute.store.error import StoreError
+from evolute.store.meta import NAMES, RENAMED, RunMeta, plain
 from evolute.store.points import point
 
-SCHEMA = 1
+SCHEMA = 2
+READABLE = (1, 2)
+"""Schemas that are read; a journal that is written to is brought to the newest first."""
 FILE = "journal.sqlite"
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -41,7 +45,7 @@ class Journal:
     _db: sqlite3.Connection
 
     @classmethod
-    def create(cls, folder: Path, meta: dict[str, Json]) -> Journal:
+    def create(cls, folder: Path, meta: RunMeta) -> Journal:
         """A new journal in a folder, with what `meta` says of its run."""
         path = folder / FILE
         with _explained(path):
@@ -49,15 +53,17 @@ class Journal:
             with journal._transaction("create") as db:
                 for statement in _TABLES.split(";"):
                     db.execute(statement)
-                journal._put({"schema": SCHEMA, **meta})
+                journal._put({"schema": SCHEMA, **meta.to_json()})
         return journal
 
     @classmethod
     def write(cls, folder: Path) -> Journal:
-        """The journal of an existing run, to go on with it."""
+        """The journal of an existing run, to continue it."""
         path = _existing(folder)
         with _explained(path):
-            return cls(path, _checked(path, _connect(path)))
+            journal = cls(path, _checked(path, _connect(path)))
+            journal._upgrade()
+            return journal
 
     @classmethod
     def read(cls, folder: Path) -> Journal:
@@ -91,10 +97,12 @@ class Journal:
         """Write that the run has finished, and why."""
         self.put(ended=reason)
 
-    def put(self, **meta: Json) -> None:
-        """Set what the journal says of its run."""
+    def put(self, **changes: Any) -> None:
+        """Set fields of what the journal says of its run."""
+        if unknown := changes.keys() - NAMES:
+            raise ValueError(f"a run's record has no {', '.join(sorted(unknown))}")
         with self._transaction("meta"):
-            self._put(meta)
+            self._put({key: plain(value) for key, value in changes.items()})
 
     def adopt(self, other: Journal, decisions: int, *, state: Json | None = None) -> None:
         """Take over the first so many decisions of another journal; `state` replaces that of the strategy after the last."""
@@ -130,7 +138,8 @@ class Journal:
         with _explained(self.path):
             before = self._db.execute("PRAGMA synchronous").fetchone()[0]
             self._db.execute("PRAGMA synchronous = FULL")
-            self.put(synced=time.time())
+            with self._transaction("meta"):
+                self._put({"synced": time.time()})
             self._db.execute(f"PRAGMA synchronous = {before}")
 
     @contextlib.contextmanager
@@ -151,9 +160,13 @@ class Journal:
             return turns, self._db.execute(f"SELECT MAX(score) FROM ({latest})").fetchone()[0]
 
     @property
-    def meta(self) -> dict[str, Json]:
+    def meta(self) -> RunMeta:
         with _explained(self.path):
-            return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM meta")}
+            stored = {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM meta")}
+        try:
+            return RunMeta.from_json(stored)
+        except TypeError as error:
+            raise StoreError(f"the journal {self.path} does not fit together: {error}") from error
 
     @property
     def elapsed(self) -> float:
@@ -208,6 +221,14 @@ class Journal:
     def _put(self, meta: dict[str, Json]) -> None:
         rows = [(key, _text(value)) for key, value in meta.items()]
         self._db.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", rows)
+
+    def _upgrade(self) -> None:
+        """Bring a journal of an older schema to the newest one."""
+        if json.loads(self._db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()[0]) == SCHEMA:
+            return
+        with self._transaction("upgrade") as db:
+            db.executemany("UPDATE meta SET key = ? WHERE key = ?", [(new, old) for old, new in RENAMED.items()])
+            self._put({"schema": SCHEMA})
 
     @contextlib.contextmanager
     def _transaction(self, name: str) -> Iterator[sqlite3.Connection]:
@@ -271,10 +292,11 @@ def _checked(path: Path, db: sqlite3.Connection) -> sqlite3.Connection:
         row = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{path} is not a journal of Evolute, or is damaged: {error}") from error
-    if row is None or json.loads(row[0]) != SCHEMA:
+    if row is None or json.loads(row[0]) not in READABLE:
         found = "none" if row is None else row[0]
         raise StoreError(
-            f"{path} has schema version {found}, and this Evolute reads version {SCHEMA}: use the Evolute that wrote it"
+            f"{path} has schema version {found}, and this Evolute reads versions {READABLE[0]} to {SCHEMA}: "
+            "use the Evolute that wrote it"
         )
     return db
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evolute.core.durability import Keeper
-from evolute.core.loop import AllFailedError, Loop
+from evolute.core.loop import AllFailedError, Loop, Position, Setup
 from evolute.core.order import Json, Order, Ref, Report
 from evolute.core.population import Population
 from evolute.core.protocols import Engine, Learner, LostError, Plan, Strategy
@@ -97,19 +97,9 @@ def rehearse(
     """A whole run in memory, to its end or until all have failed."""
     journal, states = MemoryJournal(), MemoryStates()
     engine = make_engine(Worker(learner, states))
-    loop = Loop(
-        plan,
-        strategy,
-        engine,
-        journal,
-        Keeper(engine, journal, states),
-        Stop(turns=turns),
-        Population.of(plan.size),
-        strategy.init(),
-        seed=seed,
-        barrier=barrier,
-        keeps_own=learner.keeps_own,
-    )
+    setup = Setup(plan, strategy, Stop(turns=turns), seed=seed, barrier=barrier, links=frozenset(learner.links))
+    position = Position(Population.of(plan.size), strategy.init())
+    loop = Loop(setup, position, engine, journal, Keeper(engine, journal, states))
     with contextlib.suppress(AllFailedError), contextlib.closing(engine):
         loop.run()
     return Rehearsal(loop.population, journal, states)

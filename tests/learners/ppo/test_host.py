@@ -87,5 +87,5 @@ def test_turns_start_afresh_and_repeat_themselves():
     made = learner("gym:CartPole-v1", **QUICK)
     one, other = train(made, turns=2)[1][0], train(made, turns=2)[1][0]
     assert one.digest == other.digest
-    (state,) = made.load([train(made)[0].dump(Ref(0, 0))])
+    state = made.load(train(made)[0].dump(Ref(0, 0)))
     assert state.worlds is None

@@ -106,10 +106,10 @@ def test_changing_hyper_parameters_compiles_nothing():
 def test_an_heir_copies_weights_moments_normaliser_and_worlds():
     made = learner("cartpole", **{**EVERYTHING, "fitness": "training"})
     worker, _ = train(made, [{}, {}], steps=256)
-    parent, other = (made.load([worker.dump(Ref(m, 0))])[0] for m in (0, 1))
+    parent, other = (made.load(worker.dump(Ref(m, 0))) for m in (0, 1))
     heir = Order(1, 1, {"lr": 0.0, "epochs": 1}, start=Ref(0, 0), steps=64, seed=3)
     (report,) = worker.train([heir])
-    (child,) = made.load([worker.dump(report.order.ref)])
+    child = made.load(worker.dump(report.order.ref))
     np.testing.assert_array_equal(child.learnt.optimiser.weights, parent.learnt.optimiser.weights)
     assert child.learnt.optimiser.count == parent.learnt.optimiser.count + 2
     assert child.learnt.obs.count == parent.learnt.obs.count + 64
@@ -125,7 +125,7 @@ def test_members_of_different_shapes_train_in_cohorts_and_inherit_from_one_anoth
     heir = Order(0, 1, {"envs": 8}, start=Ref(0, 0), steps=128, seed=3)
     peer = Order(1, 1, {"envs": 8}, start=Ref(1, 0), steps=128, seed=4)
     assert not any(report.failed for report in worker.train([heir, peer]))
-    (child,) = made.load([worker.dump(Ref(0, 1))])
+    child = made.load(worker.dump(Ref(0, 1)))
     assert child.worlds.obs.shape == (8, 4)
 
 

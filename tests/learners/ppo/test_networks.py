@@ -126,14 +126,14 @@ REAL = gymnasium.spaces.Box(-2, 2, (2,), np.float32)
 )
 def test_an_exported_policy_acts_as_the_network_does(tmp_path, obs_space, action_space, settings):
     made = PPO(Inside(None, Programs(2)), obs_space, action_space, Settings(**settings), {})
-    tree = made.dump(made.found([Order(0, 0, {}, steps=1, seed=3)]), 0)
+    tree = made.dump(made.init([Order(0, 0, {}, steps=1, seed=3)])[0])
     tree["learnt"]["optimiser"]["weights"] = RNG.normal(size=tree["learnt"]["optimiser"]["weights"].shape).astype("f") * 0.1
     if settings.get("normalize_obs"):
         tree["learnt"]["obs"]["mean"] = np.array([0.1, -0.2, 0.3, 0], np.float32)
         tree["learnt"]["obs"]["variance"] = np.array([2, 0.5, 1, 1], np.float32)
     made.policy(tree).save(tmp_path / "policy.npz")
     policy = load(tmp_path / "policy.npz")
-    (state,) = made.load([tree])
+    state = made.load(tree)
     model = made._model(made._full({}))
     weights = networks.unpacked(model.network, jnp.asarray(state.learnt.optimiser.weights))
     memory = jnp.zeros((2, model.network.units))

@@ -36,7 +36,7 @@ def train(made, hparams=({},), *, turns=1, steps=1024, seed=100):
 
 def values(made, worker, obs, **hparams):
     """What a member thinks that observations are worth."""
-    (state,) = made.load([worker.dump(Ref(0, 0))])
+    state = made.load(worker.dump(Ref(0, 0)))
     network = made._model(made._full(hparams)).network
     weights = networks.unpacked(network, jnp.asarray(state.learnt.optimiser.weights))
     rows = jnp.asarray(obs, jnp.float32).reshape(len(obs), -1)
@@ -45,4 +45,4 @@ def values(made, worker, obs, **hparams):
 
 def played(made, worker, ref, *, episodes=50, **hparams):
     """The mean return of fresh episodes."""
-    return float(np.mean(made.measure(worker.dump(ref), hparams, seed=1, episodes=episodes, progress=silently)))
+    return float(np.mean(made.evaluate(worker.dump(ref), hparams, seed=1, episodes=episodes, progress=silently)))

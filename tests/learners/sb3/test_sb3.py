@@ -46,8 +46,8 @@ def learner(name, **settings):
 
 def turn(sb3, start, order, own=None):
     """The tree after a turn, and its outcome; `own` is what the member itself was."""
-    cohort, outcomes = sb3.train([start], [order], recall=lambda ref: [own], progress=silently)
-    return cohort[0], outcomes[0]
+    states, outcomes = sb3.train([start], [order], fetch=lambda ref: own, progress=silently)
+    return states[0], outcomes[0]
 
 
 def first(sb3, member=0, **hparams):
@@ -123,7 +123,7 @@ def test_schedules_run_along_the_line_of_descent():
 def test_optimiser_and_buffer_are_inherited_as_the_settings_say(policy, whose):
     sb3 = learner("SAC", inherit_optimiser=policy, inherit_buffer=policy)
     members = [first(sb3, member) for member in (0, 1)]
-    assert sb3.keeps_own == (policy == "keep")
+    assert ("own" in sb3.links) == (policy == "keep")
     begun = sb3._inherited(members[0], heir(), lambda ref: [members[ref.member]])
     assert same(begun["modules"], members[0]["modules"])
     expected = {"optimisers": {}, "buffer": None} if whose is None else members[whose]
@@ -161,13 +161,13 @@ def test_an_exported_member_is_an_ordinary_zip(tmp_path):
 def test_fresh_episodes_follow_from_their_seed():
     sb3 = learner("A2C")
     tree = first(sb3)
-    one, other = (sb3.measure(tree, {}, seed=4, episodes=3, progress=silently) for _ in range(2))
+    one, other = (sb3.evaluate(tree, {}, seed=4, episodes=3, progress=silently) for _ in range(2))
     assert (len(one), one) == (3, other)
 
 
 def test_one_who_learnt_in_several_envs_is_measured_in_one():
     sb3 = learner("DQN", envs=2)
-    assert len(sb3.measure(first(sb3), {}, seed=4, episodes=2, progress=silently)) == 2
+    assert len(sb3.evaluate(first(sb3), {}, seed=4, episodes=2, progress=silently)) == 2
 
 
 class Colours(gymnasium.Env):
@@ -222,7 +222,7 @@ def test_one_who_knows_of_masks_is_measured_and_acts_with_them():
     settings = {**ON, "batch_size": 16, "n_epochs": 1, "normalize": True}
     sb3 = built(resolve("learners", "sb3:MaskablePPO"), settings, EnvSpec("probes/Rules-v0"))
     tree = first(sb3)
-    assert sb3.measure(tree, {}, seed=1, episodes=2, progress=silently) == [8, 8]
+    assert sb3.evaluate(tree, {}, seed=1, episodes=2, progress=silently) == [8, 8]
     assert sb3.policy(tree)({"noise": np.zeros(2, np.float32)}, action_masks=np.arange(4) == 3) == 3
 
 

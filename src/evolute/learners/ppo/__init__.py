@@ -31,5 +31,5 @@ def ppo(*, env: EnvSpec, settings: Settings) -> Learner[Any]:
     world = Host(found, programs) if isinstance(found, HostEnv) else Inside(found, programs)
     tested = find(unseen) if settings.test_episodes and unseen is not None else None
     exam = Host(tested, programs) if isinstance(tested, HostEnv) else None
-    settled = {"env": name, "devices": devices}
-    return PPO(world, found.observation_space, found.action_space, settings, settled, masked=on_host, exam=exam)
+    choices = {"env": name, "devices": devices}
+    return PPO(world, found.observation_space, found.action_space, settings, choices, masked=on_host, exam=exam)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import gymnasium
 import numpy as np
 
-from evolute.core.order import Hparams, Json, Order, Ref
+from evolute.core.order import Hparams, Json, LinkName, Order, Ref
 from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
@@ -24,7 +24,6 @@ from evolute.learners.ppo.state import Assignment, State, Trained, from_tree, to
 from evolute.learners.ppo.update import LOSSES
 from evolute.policy import Policy
 
-Cohort = list[State]
 COMMON = 0
 """All members of all runs are measured on the luck that follows from this and their turn."""
 
@@ -51,19 +50,19 @@ class World(Protocol):
 
 @dataclass(frozen=True)
 class PPO:
-    """Trains members together whose settings have one shape. `settled` is what was chosen where the config left it open."""
+    """Trains members together whose settings have one shape. `choices` fills in what the config left open."""
 
     world: World
     observation_space: gymnasium.Space[Any]
     action_space: gymnasium.Space[Any]
     settings: Settings
-    settled: Mapping[str, Json]
+    choices: Mapping[str, Json]
     masked: bool = False
     exam: World | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
     together: bool = True
     repeatable: bool = True
-    keeps_own: bool = False
+    links: tuple[LinkName, ...] = ()
     architecture: tuple[str, ...] = ARCHITECTURE
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
@@ -82,44 +81,38 @@ class PPO:
         full = self._full(hparams)
         return str([*(full[name] for name in SHAPES), full["augmentation"] != "none"])
 
-    def found(self, orders: Sequence[Order]) -> Cohort:
-        return [self._found(order) for order in orders]
+    def init(self, orders: Sequence[Order]) -> list[State]:
+        return [self._init(order) for order in orders]
 
     def train(
-        self, cohort: Cohort, orders: Sequence[Order], *, recall: Callable[[Ref], Cohort], progress: Progress
-    ) -> tuple[Cohort, list[Outcome]]:
+        self, states: Sequence[State], orders: Sequence[Order], *, fetch: Callable[[Ref], State], progress: Progress
+    ) -> tuple[list[State], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
         model = self._model(settings[0])
         tasks = [
             Assignment(_traced(values), math.ceil(order.steps / model.batch), order.seed)
             for order, values in zip(orders, settings, strict=True)
         ]
-        trained = self.world.turn(model, cohort, tasks, self.settings.episodes, progress)
-        states = [
+        trained = self.world.turn(model, states, tasks, self.settings.episodes, progress)
+        after = [
             State(new.learnt, new.worlds, self._about(model, values)) for new, values in zip(trained, settings, strict=True)
         ]
         measured: list[dict[str, float]] = [{} for _ in orders]
         if self.settings.fitness == "evaluation":
-            self._measure(self.world, self.settings.episodes, "score", measured, model, states, orders, progress)
+            self._measure(self.world, self.settings.episodes, "score", measured, model, after, orders, progress)
         if self.exam is not None:
-            self._measure(self.exam, self.settings.test_episodes, "test_return", measured, model, states, orders, progress)
+            self._measure(self.exam, self.settings.test_episodes, "test_return", measured, model, after, orders, progress)
         outcomes = [
             _outcome(model, new, found, task.updates * model.batch)
             for new, found, task in zip(trained, measured, tasks, strict=True)
         ]
-        return states, outcomes
+        return after, outcomes
 
-    def pick(self, cohort: Cohort, rows: Sequence[int]) -> Cohort:
-        return [cohort[row] for row in rows]
+    def dump(self, state: State) -> Tree:
+        return to_tree(state)
 
-    def join(self, cohorts: Sequence[Cohort]) -> Cohort:
-        return [state for cohort in cohorts for state in cohort]
-
-    def dump(self, cohort: Cohort, row: int) -> Tree:
-        return to_tree(cohort[row])
-
-    def load(self, trees: Sequence[Tree]) -> Cohort:
-        return [from_tree(tree) for tree in trees]
+    def load(self, tree: Tree) -> State:
+        return from_tree(tree)
 
     def policy(self, tree: Tree) -> Policy:
         """What the member has learnt, in numpy alone."""
@@ -128,7 +121,7 @@ class PPO:
         arrays = networks.unpacked(network, state.learnt.optimiser.weights)
         return Policy(arrays, state.about, state.learnt.obs.mean, state.learnt.obs.variance)
 
-    def measure(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
+    def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
         """The returns of fresh episodes."""
         state, number = from_tree(tree), episodes or self.world.enough
         model, player = self._model(self._full(hparams)), _player(state)
@@ -141,7 +134,7 @@ class PPO:
     def _model(self, hparams: Hparams) -> Model:
         return model_of(self.observation_space, self.action_space, hparams, masked=self.masked)
 
-    def _found(self, order: Order) -> State:
+    def _init(self, order: Order) -> State:
         full = self._full(order.hparams)
         model = self._model(full)
         return State(fresh(model, stream(order.seed, "weights")), None, self._about(model, full))

@@ -13,7 +13,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 
-from evolute.core.order import Hparams, Json, Order, Ref
+from evolute.core.order import Hparams, Json, LinkName, Order, Ref
 from evolute.core.protocols import Learner, Outcome, Progress
 from evolute.core.tree import Tree
 from evolute.envs.single import settle_single, single
@@ -22,7 +22,6 @@ from evolute.learners.sb3.algorithm import ARCHITECTURE, Ours, options
 from evolute.learners.sb3.model import build
 from evolute.learners.sb3.policy import SB3Policy
 
-Cohort = list[Tree]
 ENOUGH = 20
 """Episodes that measure a member, if nobody says how many."""
 SIGNS = 100
@@ -36,14 +35,14 @@ class SB3:
     algorithm: type[BaseAlgorithm]
     env: EnvSpec
     settings: Mapping[str, Any]
-    settled: Mapping[str, Json]
+    choices: Mapping[str, Json]
     together: bool = False
     repeatable: bool = True
     architecture: tuple[str, ...] = ARCHITECTURE
 
     @property
-    def keeps_own(self) -> bool:
-        return "keep" in (self.settings["inherit_optimiser"], self.settings["inherit_buffer"])
+    def links(self) -> tuple[LinkName, ...]:
+        return ("own",) if "keep" in (self.settings["inherit_optimiser"], self.settings["inherit_buffer"]) else ()
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> Sequence[str]:
         """Build one model, so that settings which it refuses are known before a run begins."""
@@ -60,42 +59,36 @@ class SB3:
     def shape(self, hparams: Hparams) -> str:
         return ""
 
-    def found(self, orders: Sequence[Order]) -> Cohort:
+    def init(self, orders: Sequence[Order]) -> list[Tree]:
         return [None] * len(orders)
 
     def train(
-        self, cohort: Cohort, orders: Sequence[Order], *, recall: Callable[[Ref], Cohort], progress: Progress
-    ) -> tuple[Cohort, list[Outcome]]:
-        made = [self._turn(tree, order, recall, progress) for tree, order in zip(cohort, orders, strict=True)]
+        self, states: Sequence[Tree], orders: Sequence[Order], *, fetch: Callable[[Ref], Tree], progress: Progress
+    ) -> tuple[list[Tree], list[Outcome]]:
+        made = [self._turn(tree, order, fetch, progress) for tree, order in zip(states, orders, strict=True)]
         return [tree for tree, _ in made], [outcome for _, outcome in made]
 
-    def pick(self, cohort: Cohort, rows: Sequence[int]) -> Cohort:
-        return [cohort[row] for row in rows]
+    def dump(self, state: Tree) -> Tree:
+        return state
 
-    def join(self, cohorts: Sequence[Cohort]) -> Cohort:
-        return [tree for cohort in cohorts for tree in cohort]
-
-    def dump(self, cohort: Cohort, row: int) -> Tree:
-        return cohort[row]
-
-    def load(self, trees: Sequence[Tree]) -> Cohort:
-        return list(trees)
+    def load(self, tree: Tree) -> Tree:
+        return tree
 
     def policy(self, tree: Tree) -> SB3Policy:
         """What the member has learnt; its `save` writes an ordinary zip of Stable-Baselines3."""
         hparams = {**self._full(tree["about"]), "envs": 1, "anneal": 0}
         return SB3Policy(build(self.algorithm, self.env, hparams, 0, {**tree, "buffer": None}))
 
-    def measure(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
+    def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
         """The returns of fresh episodes, with the likeliest actions."""
         return self.policy(tree).play(episodes or ENOUGH, seed=seed)
 
     def _full(self, hparams: Hparams) -> dict[str, Any]:
         return {**self.settings, **hparams}
 
-    def _turn(self, tree: Tree, order: Order, recall: Callable[[Ref], Cohort], progress: Progress) -> tuple[Tree, Outcome]:
+    def _turn(self, tree: Tree, order: Order, fetch: Callable[[Ref], Tree], progress: Progress) -> tuple[Tree, Outcome]:
         hparams = self._full(order.hparams)
-        start = None if tree is None else self._inherited(tree, order, recall)
+        start = None if tree is None else self._inherited(tree, order, fetch)
         built = build(self.algorithm, self.env, hparams, order.seed, start)
         model, writer = built.model, _LastValues()
         model.set_logger(Logger(None, [writer]))
@@ -107,14 +100,14 @@ class SB3:
         about = {name: value for name, value in hparams.items() if name in self.settings}
         return {**built.tree(), "about": about}, Outcome(_metrics(model, writer), model.num_timesteps - before)
 
-    def _inherited(self, tree: Tree, order: Order, recall: Callable[[Ref], Cohort]) -> Tree:
+    def _inherited(self, tree: Tree, order: Order, fetch: Callable[[Ref], Tree]) -> Tree:
         """The state to begin with: an heir has optimiser and buffer as the settings say.
 
         One whose parent has another architecture cannot keep its optimiser, which is then reset.
         """
         if order.start is None or order.start.member == order.member:
             return tree
-        own = recall(order.own)[0] if self.keeps_own and order.own is not None else tree
+        own = fetch(order.own) if order.own is not None else tree
         if _architecture(own) != _architecture(tree):
             own = {**own, "optimisers": {}}
         for part, none, policy in (("optimisers", {}, "inherit_optimiser"), ("buffer", None, "inherit_buffer")):

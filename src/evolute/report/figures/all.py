@@ -7,7 +7,7 @@ from evolute.report.figures.chart import Chart
 from evolute.report.figures.curves import by_line, by_member
 from evolute.report.figures.family import tree
 from evolute.report.figures.paths import paths
-from evolute.table import Table
+from evolute.runs.turns import Table
 
 
 def charts(table: Table) -> list[Chart]:

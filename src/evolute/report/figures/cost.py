@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evolute.report.figures.chart import Axis, Chart, Series
-from evolute.table import Numbers, Table
+from evolute.runs.turns import Numbers, Table
 
 BUCKETS = 120
 UNITS = ((3 * 86_400, 86_400, "days"), (3 * 3600, 3600, "hours"), (300, 60, "minutes"), (0, 1, "seconds"))

@@ -8,7 +8,7 @@ import numpy as np
 
 from evolute.report.figures.chart import BUDGET, Axis, Chart, Series
 from evolute.report.figures.thin import every, joined, said, stride
-from evolute.table import FRESH, Numbers, Table
+from evolute.runs.turns import FRESH, Numbers, Table
 
 WINNER = "line of descent of the best"
 
@@ -93,7 +93,7 @@ def chains(table: Table, chosen: Numbers) -> list[list[int]]:
 
 def score_label(table: Table) -> str:
     """What the score is, and that a minimised metric is shown with its sign flipped."""
-    name = str(table.meta.get("identity", {}).get("score", "score"))
+    name = str(table.meta.identity.get("score", "score"))
     return f"score (minus {name[1:]})" if name.startswith("-") else "score" if name == "score" else f"score ({name})"
 
 

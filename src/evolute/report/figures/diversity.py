@@ -7,7 +7,7 @@ import numpy as np
 from evolute.core.param import Choice
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.thin import joined, said, stride
-from evolute.table import Numbers, Table
+from evolute.runs.turns import Numbers, Table
 
 UNIFORM = 12**-0.5
 """The standard deviation of a uniform draw from [0, 1]."""

@@ -7,7 +7,7 @@ import numpy as np
 from evolute.report.figures.chart import BUDGET, Axis, Chart, Series
 from evolute.report.figures.curves import WINNER, chains, living
 from evolute.report.figures.thin import every, joined, said, stride
-from evolute.table import FRESH, Numbers, Table
+from evolute.runs.turns import FRESH, Numbers, Table
 
 
 def takeovers(table: Table) -> Numbers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from evolute.report.figures.chart import Axis, Chart, Series
-from evolute.table import FRESH, Numbers, Table
+from evolute.runs.turns import FRESH, Numbers, Table
 
 BINS = 8
 FEWEST = 24

@@ -9,12 +9,12 @@ import numpy as np
 
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.thin import every, joined, said, stride
-from evolute.table import FRESH, Numbers, Table
+from evolute.runs.turns import FRESH, Numbers, Table
 
 
 def predictions(table: Table) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """Rows with a prediction that can be judged: row, predicted gain, its uncertainty, and the gain per interval that came."""
-    interval = int(table.meta.get("identity", {}).get("interval") or 0)
+    interval = int(table.meta.identity.get("interval") or 0)
     found = []
     for row, why in enumerate(table.why):
         parent = int(table.parent[row])

@@ -10,7 +10,7 @@ from evolute.core.param import Choice, Float, Int, Ordinal, Param
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.curves import slots
 from evolute.report.figures.thin import every, joined, said, stride
-from evolute.table import Numbers, Table
+from evolute.runs.turns import Numbers, Table
 
 
 def paths(table: Table) -> list[Chart]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evolute.report.figures.chart import BUDGET
-from evolute.table import Numbers
+from evolute.runs.turns import Numbers
 
 
 def stride(points: int, budget: int = BUDGET) -> int:

@@ -48,7 +48,7 @@ const RunPage = (() => {
     update(run) {
       this.run = run;
       const best = run.best === null ? "no member has a score yet" : `best: member ${run.best.member}, score ${number(run.best.score)}`;
-      const again = run.measured ? `, measured again: ${number(run.measured.mean)} ± ${number(run.measured.deviation)}` : "";
+      const again = run.evaluation ? `, measured again: ${number(run.evaluation.mean)} ± ${number(run.evaluation.deviation)}` : "";
       this.head.replaceChildren(
         create("h1", { textContent: run.name }),
         create("p", {}, create("span", { className: `status ${run.status}`, textContent: run.status }),

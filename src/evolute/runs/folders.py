@@ -14,6 +14,7 @@ from evolute.core.order import Json
 from evolute.store.error import StoreError
 from evolute.store.journal import FILE, Journal
 from evolute.store.lock import holder
+from evolute.store.meta import RunMeta
 from evolute.store.points import point
 
 CHECKPOINTS = "checkpoints"
@@ -40,13 +41,13 @@ def unfinished(parent: Path, identity: Json) -> Path | None:
             journal = Journal.read(folder)
             meta = journal.meta
             journal.close()
-            if meta.get("identity") == identity and meta.get("ended") is None:
+            if meta.identity == identity and meta.ended is None:
                 return folder
     return None
 
 
-def found(
-    folder: Path | None, parent: Path, name: str, meta: dict[str, Json], fill: Callable[[Path, Journal], None] | None = None
+def create(
+    folder: Path | None, parent: Path, name: str, meta: RunMeta, fill: Callable[[Path, Journal], None] | None = None
 ) -> Path:
     """A new run: in `folder`, or in the first free `name-N` below `parent`, with what `fill` puts into it at the start.
 
@@ -74,9 +75,9 @@ def found(
         raise StoreError(f"cannot make a run folder in {parent}: {why}") from error
 
 
-def status(folder: Path, meta: dict[str, Json]) -> str:
+def status(folder: Path, meta: RunMeta) -> str:
     """finished, running or unfinished."""
-    if meta.get("ended") is not None:
+    if meta.ended is not None:
         return "finished"
     return "unfinished" if holder(folder) is None else "running"
 

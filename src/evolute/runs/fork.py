@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evolute import folders
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config, plain_value
 from evolute.core.order import Hparams, Order, Report
@@ -24,7 +23,8 @@ from evolute.core.resume import Decision, replay
 from evolute.core.rng import stream
 from evolute.core.space import Space
 from evolute.core.tree import digest
-from evolute.past import states
+from evolute.runs import folders
+from evolute.runs.states import states
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
@@ -36,25 +36,25 @@ Fill = Callable[[Path, Journal], None]
 
 def beginning(config: Config, strategy: Strategy) -> Fill:
     """What a new run's folder begins with, by `init.from` and `init.turn`."""
-    source, turn = Path(config.values["init.from"]), config.values["init.turn"]
+    source, turn = Path(config.settings.init.from_ or ""), config.settings.init.turn
     with contextlib.closing(Journal.read(source)) as journal, journal.snapshot():
         meta, decisions = journal.meta, journal.decisions()
-    population = replay(meta["population"], decisions)
+    population = replay(meta.population, decisions)
     if turn is None:
         top = best(population)
         if top is None:
             raise StoreError(f"init.from = {source}: no member of it has a score yet")
-        return _importing(source, [top] * config.values["population"], config, strategy, same=False)
+        return _importing(source, [top] * config.settings.population, config, strategy, same=False)
     kept = until(decisions, turn)
-    if meta["population"] != config.values["population"]:
+    if meta.population != config.settings.population:
         raise ConfigError(
-            f"population = {config.values['population']}: a fork has as many members as its run, {meta['population']}; "
+            f"population = {config.settings.population}: a fork has as many members as its run, {meta.population}; "
             "init.from without init.turn starts any number of members from its best"
         )
-    if meta["identity"]["space"] == {name: str(param) for name, param in config.space.items()}:
+    if meta.identity["space"] == {name: str(param) for name, param in config.space.items()}:
         named = [plain_value(config.strategy.target), plain_value(config.strategy.settings)]
-        return _adopting(source, kept, strategy, anew=meta["identity"]["strategy"] != named)
-    moment = replay(meta["population"], decisions[:kept])
+        return _adopting(source, kept, strategy, anew=meta.identity["strategy"] != named)
+    moment = replay(meta.population, decisions[:kept])
     latest = [member.latest for member in moment.members]
     whole = [one for one in latest if one is not None]
     if len(whole) < len(latest):
@@ -94,8 +94,8 @@ def _adopting(source: Path, decisions: int, strategy: Strategy, *, anew: bool) -
 def _importing(source: Path, turns: list[Turn], config: Config, strategy: Strategy, *, same: bool) -> Fill:
     """Every member begins with the state of one of these turns; in the `same` slot also with its hyper-parameters."""
     trees = states(source, sorted({turn.ref for turn in turns}))
-    rng = stream(config.values["seed"], "import")
-    given: list[dict[str, Any]] = config.values["init.hparams"]
+    rng = stream(config.settings.seed, "import")
+    given = config.settings.init.hparams
 
     def fill(draft: Path, journal: Journal) -> None:
         orders, reports = [], []

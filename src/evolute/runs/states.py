@@ -7,19 +7,19 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from evolute import folders
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting, stack
 from evolute.config.resolve import Config, resolved
-from evolute.core.order import Ref
+from evolute.core.events import Notify, silent
+from evolute.core.order import Json, Ref
 from evolute.core.population import Population
 from evolute.core.protocols import LostError
 from evolute.core.resume import UnrepeatableError, lost, remake, replay
 from evolute.core.tree import Tree
-from evolute.core.watch import Notify, silent
 from evolute.core.worker import Worker
 from evolute.engines.inline import inline
-from evolute.launch import assembled, settled
+from evolute.runs import folders
+from evolute.runs.assemble import assembled
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
@@ -28,7 +28,7 @@ from evolute.store.journal import Journal
 def remembered(folder: Path, layers: Sequence[Layer] = ()) -> Config:
     """The config of an existing run, with further layers on top."""
     with contextlib.closing(Journal.read(folder)) as journal:
-        kept: Layer = {key: Setting(value, source) for key, (value, source) in journal.meta["config"].items()}
+        kept: Layer = {key: Setting(value, source) for key, (value, source) in journal.meta.config.items()}
     layer = stack([kept, *layers])
     learner = layer["learner"].value
     if isinstance(learner, str) and learner.startswith("__main__:"):
@@ -39,20 +39,26 @@ def remembered(folder: Path, layers: Sequence[Layer] = ()) -> Config:
     return resolved(layer)
 
 
+def choices_of(folder: Path) -> dict[str, Json]:
+    """What the learner of an existing run once chose where the config left it open."""
+    with contextlib.closing(Journal.read(folder)) as journal:
+        return dict(journal.meta.choices)
+
+
 def states(folder: Path, refs: Sequence[Ref], notify: Notify = silent) -> dict[Ref, Tree]:
     """These states of a run; what is not durable any more is made again by running its orders, here and for this use only."""
     durable = Checkpoints(folder / folders.CHECKPOINTS)
     with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
-        size, decisions = journal.meta["population"], journal.decisions()
+        size, decisions = journal.meta.population, journal.decisions()
     population = replay(size, decisions)
     whole = {ref for ref in durable.refs() if _sound(durable, population, ref)}
     if set(refs) <= whole:
         return {ref: durable.read(ref) for ref in refs}
     config = remembered(folder)
-    learner = assembled(config, settled(folder)).learner
+    learner = assembled(config, choices_of(folder)).learner
     with tempfile.TemporaryDirectory(prefix="evolute-") as scratch:
-        worker = Worker(learner, _Overlay(durable, Checkpoints(Path(scratch))), config.learner.settings, config.values["score"])
-        engine = inline(worker, config.values["limit"])
+        worker = Worker(learner, _Overlay(durable, Checkpoints(Path(scratch))), config.learner.settings, config.settings.score)
+        engine = inline(worker, config.settings.limit)
         with contextlib.closing(engine):
             try:
                 remake(population, lost(population, decisions, set(refs), whole), set(refs), engine, lambda made: None, notify)

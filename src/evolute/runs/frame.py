@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evolute.table import FRESH, Table
+from evolute.runs.turns import FRESH, Table
 
 if TYPE_CHECKING:
     import pandas

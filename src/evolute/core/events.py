@@ -45,14 +45,14 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Notice:
     """Something a person should know: a rescue, a fallback, a rewind."""
 
     text: str
     warning: bool = False
 
 
-Event = Decided | Progressed | Reported | Saved | Told
+Event = Decided | Progressed | Reported | Saved | Notice
 Notify = Callable[[Event], None]
 
 

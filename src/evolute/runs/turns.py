@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from evolute import folders
 from evolute.core.order import Json
 from evolute.core.param import Param
 from evolute.core.space import Space
+from evolute.runs import folders
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
+from evolute.store.meta import RunMeta
 
 Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 FRESH = -1
@@ -36,7 +37,7 @@ class Table:
     """
 
     folder: Path
-    meta: Mapping[str, Json]
+    meta: RunMeta
     space: Space
     member: Numbers
     turn: Numbers
@@ -71,7 +72,7 @@ class Table:
     @property
     def size(self) -> int:
         """How many members there are."""
-        return int(self.meta["population"])
+        return self.meta.population
 
     @property
     def name(self) -> str:
@@ -79,7 +80,7 @@ class Table:
 
     @property
     def status(self) -> str:
-        return folders.status(self.folder, dict(self.meta))
+        return folders.status(self.folder, self.meta)
 
     @cached_property
     def latest(self) -> dict[int, int]:
@@ -127,7 +128,7 @@ class Table:
         return found
 
 
-def _table(folder: Path, meta: dict[str, Json], rows: list[tuple[Any, ...]], notes: Any) -> Table:
+def _table(folder: Path, meta: RunMeta, rows: list[tuple[Any, ...]], notes: Any) -> Table:
     columns = list(zip(*rows, strict=True)) if rows else [()] * 12
     member, turn, hparams, start_member, start_turn, why, steps, metrics, error, told, seconds, elapsed = columns
     rows_of = {ref: row for row, ref in enumerate(zip(member, turn, strict=True))}
@@ -140,7 +141,7 @@ def _table(folder: Path, meta: dict[str, Json], rows: list[tuple[Any, ...]], not
     return Table(
         folder,
         meta,
-        Space.from_json(meta["space"]),
+        Space.from_json(meta.space),
         np.array(member, dtype=np.int64),
         np.array(turn, dtype=np.int64),
         np.array(parent, dtype=np.int64),

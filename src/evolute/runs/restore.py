@@ -6,45 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evolute.core.durability import Keeper, reachable
-from evolute.core.loop import hopeless
+from evolute.core.events import Event, Notice, Notify
+from evolute.core.loop import Position, Setup, hopeless
 from evolute.core.order import Json, Ref
 from evolute.core.population import Population
-from evolute.core.protocols import Engine, Strategy
+from evolute.core.protocols import Engine
 from evolute.core.resume import Decision, UnrepeatableError, lost, remake, replay, rewound, sound
-from evolute.core.watch import Event, Notify, Told
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.journal import Journal
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a run stands."""
-
-    population: Population
-    state: Json
-    decisions: int
-
-
-@dataclass(frozen=True)
 class Restorer:
-    """What it takes to take a run up again."""
+    """What it takes to resume a run."""
 
-    size: int
-    barrier: bool
-    strategy: Strategy
+    setup: Setup
     journal: Journal
     checkpoints: Checkpoints
     engine: Engine
     keeper: Keeper
     notify: Notify
 
-    def restore(self, *, repeatable: bool) -> Standing:
-        """Where the run stands, with every state that it needs at hand and its running orders submitted."""
+    def restore(self, *, repeatable: bool) -> Position:
+        """How far the run has got, with every state that it needs at hand and its running orders submitted."""
         decisions = self._retried(self.journal.decisions())
-        population = replay(self.size, decisions)
+        population = replay(self._size, decisions)
         durable = sound(population, self.checkpoints.refs(), self.checkpoints, self._tell)
         self.keeper.resume(population, durable, remakeable=repeatable)
-        roots = self.keeper.roots(population, self.strategy.retain(self._state(decisions), population))
+        roots = self.keeper.roots(population, self.setup.strategy.retain(self._state(decisions), population))
         try:
             if roots - durable and not repeatable:
                 raise UnrepeatableError("the learner does not promise to repeat itself")
@@ -54,43 +43,47 @@ class Restorer:
             decisions, population = self._rewind(decisions, error)
         running = {order.ref for order in population.running}
         self.engine.submit([order for decision in decisions for order in decision.orders if order.ref in running])
-        return Standing(population, self._state(decisions), len(decisions))
+        return Position(population, self._state(decisions), len(decisions), self.journal.elapsed)
+
+    @property
+    def _size(self) -> int:
+        return self.setup.plan.size
 
     def _retried(self, decisions: list[Decision]) -> list[Decision]:
         """If everybody had failed the run was stopped to be mended: their last orders are to run again."""
-        population = replay(self.size, decisions)
-        if not hopeless(population, barrier=self.barrier):
+        population = replay(self._size, decisions)
+        if not hopeless(population, barrier=self.setup.barrier):
             return decisions
-        self._tell(Told("every member had failed: running their last turn again"))
+        self._tell(Notice("every member had failed: running their last turn again"))
         idle = [member for member in population.members if member.running is None]
         self.journal.void([member.last.ref for member in idle if member.last is not None])
         return self.journal.decisions()
 
     def _rewind(self, decisions: list[Decision], error: UnrepeatableError) -> tuple[list[Decision], Population]:
         """Forget until everything needed is durable. Checkpoints go first: a kill in between loses nothing more."""
-        rewind = rewound(self.size, decisions, self.keeper.durable, self._needs)
+        rewind = rewound(self._size, decisions, self.keeper.durable, self._needs)
         gone = {order.ref for decision in decisions[rewind.decisions :] for order in decision.orders}
         self.checkpoints.remove(gone & self.keeper.durable)
         self.journal.rewind(rewind.decisions, rewind.void)
         self.journal.put(unrepeatable=True)
         kept = self.journal.decisions()
-        population = replay(self.size, kept)
+        population = replay(self._size, kept)
         self.engine.keep(set())
         self.keeper.resume(population, self.keeper.durable - gone, remakeable=False)
         self.keeper.eager = True
         count = len(rewind.void) + sum(len(decision.reports) for decision in decisions[rewind.decisions :])
         where = "the last durable ones" if rewind.decisions else "the start"
-        self._tell(Told(f"{error}: went back by {count} turns to {where}; every turn is made durable now", warning=True))
+        self._tell(Notice(f"{error}: went back by {count} turns to {where}; every turn is made durable now", warning=True))
         return kept, population
 
     def _needs(self, decisions: Sequence[Decision], population: Population) -> set[Ref]:
-        return reachable(population, self.strategy.retain(self._state(decisions), population))
+        return reachable(population, self.setup.strategy.retain(self._state(decisions), population))
 
     def _state(self, decisions: Sequence[Decision]) -> Json:
-        return decisions[-1].state if decisions else self.strategy.init()
+        return decisions[-1].state if decisions else self.setup.strategy.init()
 
     def _tell(self, event: Event) -> None:
         """Tell whoever watches, and the journal."""
         self.notify(event)
-        if isinstance(event, Told):
+        if isinstance(event, Notice):
             self.journal.note("restore", text=event.text)

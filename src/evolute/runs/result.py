@@ -9,15 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evolute import folders
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn, best, descent
 from evolute.core.protocols import Learner, Progress, silently
 from evolute.core.resume import replay
 from evolute.core.solo import Solo
+from evolute.runs import folders
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
+from evolute.store.meta import RunMeta
 
 if TYPE_CHECKING:
     import pandas
@@ -64,10 +65,10 @@ class Agent:
         """What the member has learnt, to be called with an observation, for learners that have a policy."""
         return self._learner.policy(Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref))
 
-    def measure(self, *, seed: int, episodes: int | None = None, progress: Progress = silently) -> Sequence[float] | None:
-        """The member's scores in fresh episodes, for learners that can measure."""
+    def evaluate(self, *, seed: int, episodes: int | None = None, progress: Progress = silently) -> Sequence[float] | None:
+        """The member's returns in fresh episodes, for learners that can play."""
         tree = Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref)
-        return self._learner.measure(tree, self.hparams, seed=seed, episodes=episodes, progress=progress)
+        return self._learner.evaluate(tree, self.hparams, seed=seed, episodes=episodes, progress=progress)
 
     @property
     def _learner(self) -> Learner[Any]:
@@ -81,7 +82,7 @@ class Run:
     """A run folder, read once. It may still be running; open it again to see more."""
 
     folder: Path
-    meta: dict[str, Json] = field(repr=False)
+    meta: RunMeta = field(repr=False)
     population: Population = field(repr=False)
     notes: list[tuple[float, str, Json]] = field(repr=False)
     elapsed: float
@@ -94,7 +95,7 @@ class Run:
         with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
             try:
                 meta = journal.meta
-                population = replay(meta["population"], journal.decisions())
+                population = replay(meta.population, journal.decisions())
                 return cls(folder, meta, population, journal.notes(), journal.elapsed, learner)
             except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise StoreError(f"the journal of {folder} does not fit together: {error!r}") from error
@@ -118,8 +119,8 @@ class Run:
 
     def frame(self) -> pandas.DataFrame:
         """Every finished turn as a row of a pandas DataFrame, read from the journal as it is now."""
-        from evolute.frame import frame
-        from evolute.table import Table
+        from evolute.runs.frame import frame
+        from evolute.runs.turns import Table
 
         return frame(Table.read(self.folder))
 

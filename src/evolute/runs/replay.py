@@ -10,10 +10,10 @@ from typing import Any
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting
 from evolute.core.population import Turn
-from evolute.launch import Launch, launch, settled
-from evolute.past import remembered
 from evolute.report.schedule import rows
-from evolute.result import Agent, Run
+from evolute.runs.result import Agent, Run
+from evolute.runs.session import Launch, launch
+from evolute.runs.states import choices_of, remembered
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def replay(agent: Agent, how: Launch, *, exact: bool, seed: int | None, layers: 
     if exact:
         _check_alone(line)
     config = remembered(agent.folder, [_layer(agent.folder, line, exact=exact, seed=seed), *layers])
-    run = launch(config, replace(how, settled=settled(agent.folder)))
+    run = launch(config, replace(how, choices=choices_of(agent.folder)))
     if not exact:
         return Replayed(run, line, None)
     made = [turn.report.digest for turn in run.member(0).lineage]
@@ -59,6 +59,6 @@ def _layer(folder: Path, line: list[Turn], *, exact: bool, seed: int | None) -> 
         "init": None,
         "mode": "sync",
         "name": f"{folder.resolve().name}-replay",
-        "seed": config.values["seed"] + (0 if exact else 1) if seed is None else seed,
+        "seed": config.settings.seed + (0 if exact else 1) if seed is None else seed,
     }
     return {key: Setting(value, "replay") for key, value in chosen.items()}

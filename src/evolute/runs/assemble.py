@@ -1,0 +1,97 @@
+"""Builds what a config names: the learner, the plan that fits it, and the strategy for that plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evolute.config.declared import built
+from evolute.config.error import ConfigError
+from evolute.config.resolve import Config, plain_value
+from evolute.core.loop import Setup
+from evolute.core.order import Json
+from evolute.core.protocols import Learner, Plan, Strategy
+from evolute.core.rng import stream
+from evolute.core.solo import adapt, is_train
+
+EXAMPLES = 8
+"""How many draws from the space a learner is asked about before a run begins."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a config names, built, and what its user should know before it is used."""
+
+    config: Config
+    learner: Learner[Any]
+    plan: Plan
+    strategy: Strategy
+    advice: Sequence[str]
+
+    @property
+    def setup(self) -> Setup:
+        """The parts as the loop needs them."""
+        settings = self.config.settings
+        return Setup(
+            self.plan,
+            self.strategy,
+            self.config.stop,
+            seed=settings.seed,
+            barrier=settings.mode == "sync",
+            links=frozenset(self.learner.links),
+        )
+
+
+def assembled(config: Config, choices: Mapping[str, Json]) -> Parts:
+    """The parts of a run; what one of them refuses is a ConfigError. `choices` are those of an earlier session."""
+    learner = _learner(config, choices)
+    settings = config.settings
+    first = tuple({name: config.space[name].clip(row[name]) for name in row} for row in settings.init.hparams)
+    architecture = frozenset(learner.architecture) & config.space.keys()
+    horizon = config.stop.horizon(settings.interval)
+    plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture)
+    try:
+        strategy = config.strategy.maker(plan, **config.strategy.settings)
+    except ValueError as error:
+        raise ConfigError(f"{config.strategy.name}: {error}") from error
+    return Parts(config, learner, plan, strategy, _advice(learner, config))
+
+
+def described(config: Config) -> dict[str, Json]:
+    """What a run's record keeps of a config: enough to recognise it, to show it and to build it again."""
+    settings = config.settings
+    return {
+        "identity": config.identity,
+        "config": {key: [plain_value(setting.value), setting.source] for key, setting in config.given.items()},
+        "population": settings.population,
+        "learner": config.learner.name,
+        "strategy": config.strategy.name,
+        "mode": settings.mode,
+        "space": {name: param.to_json() for name, param in config.space.items()},
+        "keep": settings.keep,
+        "horizon": config.stop.horizon(settings.interval),
+    }
+
+
+def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
+    """What a user should know before the run begins; the learner is asked about members such as it will have."""
+    rng = stream(config.settings.seed, "examples")
+    examples = [{**config.learner.settings, **config.space.sample(rng)} for _ in range(EXAMPLES)]
+    limit = f"no limit was set, so the run stops after {config.stop.turns} turns; set stop.turns or steps for another"
+    try:
+        return [*([limit] if config.open_ended else []), *learner.advice(config.settings.interval, examples)]
+    except ValueError as error:
+        raise ConfigError(f"{config.learner.name}: {error}") from error
+
+
+def _learner(config: Config, choices: Mapping[str, Json]) -> Learner[Any]:
+    """The learner, built from those of its settings that its maker asks for."""
+    maker = config.learner.maker
+    if is_train(maker) or not callable(maker):
+        return adapt(maker)
+    env = config.env and replace(config.env, name=choices.get("env", config.env.name))
+    try:
+        return adapt(built(maker, {**config.learner.settings, **choices}, env))
+    except (ValueError, ImportError) as error:
+        raise ConfigError(f"{config.learner.name}: {error}") from error

@@ -1,0 +1,250 @@
+"""Trains a run from its config to its end: a new one, or one that is resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evolute.config.error import ConfigError
+from evolute.config.resolve import Config
+from evolute.config.settings import FIELDS, Change
+from evolute.core.durability import Keeper
+from evolute.core.events import Event, Notice, Notify, Progressed, Saved, silent
+from evolute.core.interrupt import Interrupted, Interrupts
+from evolute.core.loop import AllFailedError, Loop
+from evolute.core.order import Json
+from evolute.core.population import Population, best
+from evolute.core.protocols import JoinedEngine
+from evolute.core.resume import RemakeError, UnrepeatableError
+from evolute.core.rng import derive
+from evolute.core.worker import Worker
+from evolute.logs.log import Logs, Opening
+from evolute.runs import folders, fork
+from evolute.runs.assemble import Parts, assembled, described
+from evolute.runs.commands import typed
+from evolute.runs.restore import Restorer
+from evolute.runs.result import Run
+from evolute.runs.states import choices_of
+from evolute.store.checkpoints import Checkpoints
+from evolute.store.error import StoreError
+from evolute.store.journal import Journal
+from evolute.store.lock import held
+from evolute.store.meta import Evaluation, RunMeta
+
+CHANGEABLE = sorted(key for key, setting in FIELDS.items() if setting.change == Change.ON_RESUME)
+"""What may differ when a run is resumed, besides where and how it is carried out."""
+Begin = Callable[[Path, Config, Population], None]
+Summon = Callable[[Json], None]
+"""Tells the other processes of a run, if there are any, what to build."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start: in which folder, whether as a new run, and who watches. `begin` is called just before training.
+
+    `choices` are those that the learner of a new run shall not make itself.
+    """
+
+    folder: Path | None = None
+    new: bool = False
+    take_over: bool = False
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    notify: Notify = silent
+    summon: Summon = lambda opening: None
+    begin: Begin = lambda folder, config, population: None
+
+
+def launch(config: Config, how: Launch) -> Run:
+    """Train the population that a config describes, from the start or from where an equal, unfinished run stopped."""
+    with _joined(config) as summon:
+        folder = choose(config, how)
+        parts = assembled(config, how.choices if folder is None else choices_of(folder))  # may refuse: before any folder
+        if folder is None:
+            meta = RunMeta(created=time.time(), choices=dict(parts.learner.choices), **described(config))
+            fill = None if config.settings.init.from_ is None else fork.beginning(config, parts.strategy)
+            folder = folders.create(how.folder, Path(config.settings.runs), config.name, meta, fill)
+        return _proceed(folder, parts, replace(how, summon=summon))
+
+
+def proceed(folder: Path, config: Config, how: Launch) -> Run:
+    """Continue the run in this folder to its end; a run that has ended is left as it is."""
+    with _joined(config) as summon:
+        return _proceed(folder, assembled(config, choices_of(folder)), replace(how, summon=summon))
+
+
+@contextlib.contextmanager
+def _joined(config: Config) -> Iterator[Summon]:
+    """Lead the processes that were started with this one by the same command, or follow the one that leads."""
+    maker = config.engine.maker
+    if not isinstance(maker, JoinedEngine):
+        yield lambda opening: None
+        return
+
+    def build(opening: Json) -> tuple[Worker, float | None]:
+        parts = assembled(config, opening["choices"])
+        checkpoints = Checkpoints(Path(opening["folder"]) / folders.CHECKPOINTS)
+        return Worker(parts.learner, checkpoints, config.learner.settings, config.settings.score), config.settings.limit
+
+    with maker.joined(build) as summon:
+        yield summon
+
+
+def choose(config: Config, how: Launch) -> Path | None:
+    """The existing run to continue, or None for a new one."""
+    if how.folder is None:
+        return None if how.new else folders.unfinished(Path(config.settings.runs), config.identity)
+    if not folders.is_run(how.folder):
+        return None
+    with contextlib.closing(Journal.read(how.folder)) as journal:
+        before = journal.meta.identity
+    if before == config.identity and not how.new:
+        return how.folder
+    changed = sorted(key for key in {*before, *config.identity} if before.get(key) != config.identity.get(key))
+    why = f"which differs in {', '.join(changed)}" if changed else "and a new one was asked for"
+    raise StoreError(f"{how.folder} already holds a run, {why}: choose another folder, or `{typed('resume', how.folder)}`")
+
+
+def _proceed(folder: Path, parts: Parts, how: Launch) -> Run:
+    with held(folder, take_over=how.take_over) as dead, contextlib.closing(Journal.write(folder)) as journal:
+        if dead is not None:
+            how.notify(Notice(f"took the run over from process {dead['pid']} on {dead['host']}, which died"))
+            journal.note("took over", **dead)
+        if journal.meta.ended is not None and journal.meta.identity == parts.config.identity:
+            return Run.open(folder, parts.learner)
+        _amend(journal, parts.config)
+        with _advising(folder):
+            while not Session(folder, parts, how, journal).train():
+                pass
+    return Run.open(folder, parts.learner)
+
+
+def _amend(journal: Journal, config: Config) -> None:
+    """Write down a config that has changed; what the members so far were trained with cannot change."""
+    before = journal.meta.identity
+    changed = {key for key in config.identity if before.get(key) != config.identity[key]}
+    if fixed := sorted(changed - set(CHANGEABLE)):
+        raise ConfigError(
+            f"{', '.join(fixed)} cannot change in a run that has begun, only {', '.join(CHANGEABLE)} and where "
+            "and how it is carried out; start a new run"
+        )
+    if changed:
+        changes = [f"{key} from {before.get(key)} to {config.identity[key]}" for key in sorted(changed)]
+        journal.note("changed", text=f"changed {', '.join(changes)}")
+        journal.put(ended=None)
+    journal.put(**described(config))
+
+
+@contextlib.contextmanager
+def _advising(folder: Path) -> Iterator[None]:
+    """Add to whatever stops a run how to resume it."""
+    resume = f"to resume: {typed('resume', folder)}"
+    try:
+        yield
+    except Interrupted as stopped:
+        stopped.saved = f"finished turns are saved; {resume}"
+        raise
+    except AllFailedError as error:
+        raise AllFailedError(f"{error}\nAfter fixing it, {resume}") from None
+    except RemakeError as error:
+        raise RemakeError(f"{error}\nAfter fixing it, {resume}") from None
+    except StoreError as error:
+        raise StoreError(f"{error}; what was written before is intact; {resume}") from error
+
+
+@dataclass
+class Session:
+    """One attempt to train a run to its end, in this process."""
+
+    folder: Path
+    parts: Parts
+    how: Launch
+    journal: Journal
+
+    def __post_init__(self) -> None:
+        self._checkpoints = Checkpoints((self.folder / folders.CHECKPOINTS).resolve())
+        self._logs = Logs(self.how.notify)
+        self._largest = self.journal.meta.state_bytes
+
+    def train(self) -> bool:
+        """Train to the end; False if a state was lost that cannot be made again, so that the run has to be restored."""
+        config = self.parts.config
+        self._checkpoints.sweep()
+        if config.settings.init.from_ is not None:
+            fork.restock(self.folder)
+        self.how.summon({"choices": dict(self.parts.learner.choices), "folder": str(self.folder.resolve())})
+        engine = config.engine.maker(self._worker(), config.settings.limit, **config.engine.settings)
+        repeatable = self.parts.learner.repeatable and not self.journal.meta.unrepeatable
+        rhythm = None if config.settings.durable == "auto" else config.settings.durable
+        keep = config.settings.keep
+        keeper = Keeper(engine, self.journal, self._checkpoints, keep, rhythm, eager=not repeatable, notify=self._watch)
+        restorer = Restorer(self.parts.setup, self.journal, self._checkpoints, engine, keeper, self._watch)
+        with contextlib.closing(engine), Interrupts().installed() as interrupts:
+            with interrupts.allowed():
+                position = restorer.restore(repeatable=repeatable)
+            if position.decisions:
+                turn = min(member.turns for member in position.population.members)
+                self._watch(Notice(f"resuming {self.folder} at turn {turn}"))
+            for advice in self.parts.advice:
+                self._watch(Notice(advice, warning=True))
+            self._logs.start(config.settings.log, Opening(self.folder, self.journal.meta), position.population)
+            self.how.begin(self.folder, config, position.population)
+            loop = Loop(self.parts.setup, position, engine, self.journal, keeper, self._watch, interrupts)
+            try:
+                loop.run()
+            except UnrepeatableError:
+                return False
+            finally:
+                self._logs.close(loop.population)
+            with interrupts.allowed():
+                self._evaluate_best()
+        return True
+
+    def _worker(self) -> Worker:
+        """What the engine is to train with."""
+        config = self.parts.config
+
+        def notify(kind: str, text: str) -> None:
+            self.journal.note(kind, text=text)
+            self._watch(Notice(text, warning=True))
+
+        return Worker(
+            self.parts.learner,
+            self._checkpoints,
+            config.learner.settings,
+            config.settings.score,
+            lambda refs, share, note: self._watch(Progressed(refs, share, note)),
+            notify,
+        )
+
+    def _watch(self, event: Event) -> None:
+        """Pass events on to the display and the logs, and record the largest state, which bounds the disk that is used."""
+        if isinstance(event, Saved) and event.size > self._largest:
+            self._largest = event.size
+            self.journal.put(state_bytes=self._largest)
+        self._logs.watch(event)
+        self.how.notify(event)
+
+    def _evaluate_best(self) -> None:
+        """Evaluate the winner in fresh episodes: the best of many noisy scores is optimistic."""
+        run = Run.open(self.folder, self.parts.learner)
+        if best(run.population) is None:
+            return
+        ref = run.best.turn.ref
+
+        def progress(share: float, note: str) -> None:
+            self._watch(Progressed([ref], share, note or "evaluating the best member"))
+
+        try:
+            returns = run.best.evaluate(seed=derive(self.parts.config.settings.seed, "measure"), progress=progress)
+        except Exception as error:
+            self._watch(Notice(f"the best member could not be evaluated: {error}", warning=True))
+            return
+        if returns is not None:
+            evaluation = Evaluation(*ref, float(np.mean(returns)), float(np.std(returns)), len(returns))
+            self.journal.put(evaluation=evaluation)

@@ -24,7 +24,7 @@ from statistics import median
 
 import numpy as np
 
-from evolute.runs.turns import Table
+from evolute.runs.turns import TurnTable
 
 HERE = Path(__file__).parent
 AGENTS, INTERVAL = 4, 8192
@@ -95,7 +95,7 @@ def _between(marks: list[tuple[float, int]], begin: float, end: float) -> float:
 
 def _turns(folder: Path) -> int:
     """How many turns all members have done."""
-    return len(Table.read(folder).turn) // AGENTS if (folder / "journal.sqlite").exists() else 0
+    return len(TurnTable.read(folder).turn) // AGENTS if (folder / "journal.sqlite").exists() else 0
 
 
 def evo_alone(generations: int) -> float:
@@ -114,7 +114,7 @@ def own_ppo(generations: int) -> float:
             *(f"ppo.{key}={value}" for key, value in OWN.items()),
         )
         _run(evolute([sys.executable], folder, generations, *settings))
-        table = Table.read(folder)
+        table = TurnTable.read(folder)
     later = table.turn > 0
     return float(table.steps[later].sum() / (table.elapsed.max() - table.elapsed[~later].max()))
 

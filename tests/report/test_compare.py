@@ -11,7 +11,7 @@ from tests.report import synthetic
 import evolute
 from evolute.config.error import ConfigError
 from evolute.report.compare import arms, best_so_far, charts, comparison, estimated, final, improvement, iqm
-from evolute.runs.turns import Table
+from evolute.runs.turns import TurnTable
 from evolute.store.meta import Evaluation
 
 
@@ -35,7 +35,7 @@ def test_bootstrap_intervals_cover_the_truth_about_as_often_as_they_say():
 def test_runs_that_differ_in_the_seed_alone_are_one_arm(tmp_path):
     folders = [synthetic.synthetic(tmp_path / f"pbt{seed}", 4, 6, seed=seed) for seed in range(3)]
     folders += [synthetic.synthetic(tmp_path / f"other{seed}", 4, 9, seed=seed, strategy="other") for seed in range(3)]
-    tables = [Table.read(folder) for folder in folders]
+    tables = [TurnTable.read(folder) for folder in folders]
     assert [(arm.name, len(arm.runs)) for arm in arms(tables)] == [("pbt", 3), ("other", 3)]
     found = comparison(tables)
     assert [arm["name"] for arm in found["arms"]] == ["other", "pbt"]
@@ -47,7 +47,7 @@ def test_runs_that_differ_in_the_seed_alone_are_one_arm(tmp_path):
 
 
 def test_the_best_so_far_is_by_steps_of_a_member(tmp_path):
-    table = Table.read(synthetic.synthetic(tmp_path / "run", 3, 4))
+    table = TurnTable.read(synthetic.synthetic(tmp_path / "run", 3, 4))
     found = best_so_far(table, np.array([0, 1024, 4096]))
     assert np.isnan(found[0])
     assert found[1] == np.nanmax(table.score[table.turn == 0])
@@ -56,7 +56,7 @@ def test_the_best_so_far_is_by_steps_of_a_member(tmp_path):
 
 def test_the_measured_score_of_the_best_is_preferred(tmp_path):
     run = evolute.run(preset="toy", folder=tmp_path / "toy", display="none")
-    table = Table.read(run.folder)
+    table = TurnTable.read(run.folder)
     assert final(table) == run.best.score
     ref = run.best.turn.ref
     again = Evaluation(*ref, mean=0.5, deviation=0.1, episodes=3)
@@ -64,8 +64,8 @@ def test_the_measured_score_of_the_best_is_preferred(tmp_path):
 
 
 def test_runs_of_different_tasks_are_refused(tmp_path):
-    one = Table.read(synthetic.synthetic(tmp_path / "one", 2, 2))
-    other = Table.read(synthetic.synthetic(tmp_path / "other", 2, 2))
+    one = TurnTable.read(synthetic.synthetic(tmp_path / "one", 2, 2))
+    other = TurnTable.read(synthetic.synthetic(tmp_path / "other", 2, 2))
     other.meta.identity["env"] = "Pendulum-v1"
     with pytest.raises(ConfigError, match="not runs of the same task: env is CartPole-v1 and Pendulum-v1"):
         arms([one, other])

@@ -17,7 +17,7 @@ from evolute.report.figures.curves import by_line, by_member, chains, living
 from evolute.report.figures.family import takeovers, tree
 from evolute.report.figures.paths import path
 from evolute.runs.result import Run
-from evolute.runs.turns import FRESH, Table
+from evolute.runs.turns import FRESH, TurnTable
 
 
 def train(state, hparams, steps, seed):
@@ -38,7 +38,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table(run):
-    return Table.read(run.folder)
+    return TurnTable.read(run.folder)
 
 
 def history(run: Run):
@@ -112,19 +112,19 @@ def test_a_hyper_parameters_path_has_every_value_and_the_winners_schedule(run, t
 
 
 def test_the_parameter_that_decides_gains_is_the_important_one(tmp_path):
-    shares = importance.importance(Table.read(synthetic.synthetic(tmp_path / "lr", members=64, turns=6)))
+    shares = importance.importance(TurnTable.read(synthetic.synthetic(tmp_path / "lr", members=64, turns=6)))
     assert next(iter(shares)) == "lr"
     assert shares.pop("lr") > 3 * max(shares.values())
 
 
 def test_importance_says_nothing_of_too_few_gains(tmp_path):
-    few = Table.read(synthetic.synthetic(tmp_path / "few", members=4, turns=3))
+    few = TurnTable.read(synthetic.synthetic(tmp_path / "few", members=4, turns=3))
     assert importance.importance(few) == {}
     assert importance.chart(few) is None
 
 
 def test_diversity_is_one_for_uniform_draws_and_falls_to_zero_for_copies(table, tmp_path):
-    wide = Table.read(synthetic.synthetic(tmp_path / "wide", members=400, turns=1))
+    wide = TurnTable.read(synthetic.synthetic(tmp_path / "wide", members=400, turns=1))
     for name in synthetic.SPACE:
         assert diversity.spread(wide, name)[0] == pytest.approx(1.0, abs=0.12)
     units = [[table.units["lr"][row] for row in np.flatnonzero(table.turn == turn)] for turn in range(20)]
@@ -158,7 +158,7 @@ def test_speeds_add_up_to_all_steps():
 
 
 def test_a_models_predictions_are_set_against_what_was_gained(tmp_path):
-    table = Table.read(synthetic.synthetic(tmp_path / "bayes", members=8, turns=6, bayesian=True))
+    table = TurnTable.read(synthetic.synthetic(tmp_path / "bayes", members=8, turns=6, bayesian=True))
     rows, expected, uncertainty, gain = model.predictions(table)
     assert len(rows)
     for row, predicted, sure, got in zip(rows, expected, uncertainty, gain, strict=True):
@@ -170,7 +170,7 @@ def test_a_models_predictions_are_set_against_what_was_gained(tmp_path):
 
 
 def test_big_pictures_are_thinned_and_say_so(tmp_path, monkeypatch):
-    table = Table.read(synthetic.synthetic(tmp_path / "long", members=16, turns=100))
+    table = TurnTable.read(synthetic.synthetic(tmp_path / "long", members=16, turns=100))
     monkeypatch.setattr("evolute.report.figures.thin.stride.__defaults__", (300,))
     chart = by_member(table)
     assert "One turn in 6 is drawn." in chart.note
@@ -187,7 +187,7 @@ def test_json_has_six_digits_and_no_infinity(table):
 
 
 def test_a_run_without_a_finished_turn_has_no_pictures(tmp_path):
-    assert charts(Table.read(synthetic.synthetic(tmp_path / "empty", members=4, turns=0, ended=None))) == []
+    assert charts(TurnTable.read(synthetic.synthetic(tmp_path / "empty", members=4, turns=0, ended=None))) == []
 
 
 def test_a_frame_holds_every_turn(run):

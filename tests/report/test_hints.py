@@ -6,12 +6,12 @@ import numpy as np
 
 import evolute
 from evolute.report.hints import hints
-from evolute.runs.turns import Table
+from evolute.runs.turns import TurnTable
 
 
 def trained(tmp_path, train, space, **settings):
     settings = {"population": 8, "interval": 1, "stop": {"turns": 20}, **settings}
-    return hints(Table.read(evolute.run(train, space=space, folder=tmp_path / "run", display="none", **settings).folder))
+    return hints(TurnTable.read(evolute.run(train, space=space, folder=tmp_path / "run", display="none", **settings).folder))
 
 
 def test_winners_at_a_bound(tmp_path):

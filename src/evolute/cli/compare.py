@@ -14,14 +14,14 @@ from evolute.core.order import Json
 from evolute.report import words
 from evolute.report.compare import charts, comparison
 from evolute.report.summary import printed
-from evolute.runs.turns import Table
+from evolute.runs.turns import TurnTable
 
 
 def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> None:
     """Same-task runs in a table and a picture."""
     if len(set(folders)) < 2:
         raise ConfigError("compare needs at least two different runs")
-    tables = [Table.read(folder) for folder in folders]
+    tables = [TurnTable.read(folder) for folder in folders]
     found = comparison(tables)
     if as_json:
         print(json.dumps(found))

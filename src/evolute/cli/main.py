@@ -101,10 +101,10 @@ def show(
     from evolute.report.hints import hints
     from evolute.report.story import first_failure, story
     from evolute.runs.result import Run
-    from evolute.runs.turns import Table
+    from evolute.runs.turns import TurnTable
 
     opened = Run.open(located(folder))
-    told = {**story(opened, member), "hints": hints(Table.read(opened.folder))}
+    told = {**story(opened, member), "hints": hints(TurnTable.read(opened.folder))}
     if as_json:
         print(json.dumps(told))
         return

@@ -8,7 +8,7 @@ from evolute.config.error import ConfigError
 from evolute.report import words
 from evolute.report.figures.all import charts
 from evolute.report.hints import hints
-from evolute.runs.turns import Table
+from evolute.runs.turns import TurnTable
 from evolute.store.error import StoreError
 
 FORMATS = ("png", "svg", "pdf")
@@ -51,14 +51,14 @@ def write(path: Path, text: str) -> None:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _filled(folder: Path) -> Table:
-    table = Table.read(folder)
+def _filled(folder: Path) -> TurnTable:
+    table = TurnTable.read(folder)
     if not len(table):
         raise StoreError(f"{folder} has no finished turn yet: there is nothing to show")
     return table
 
 
-def _told(path: Path, table: Table) -> None:
+def _told(path: Path, table: TurnTable) -> None:
     print(f"wrote {path} ({words.size(path.stat().st_size)}): {len(table):,} turns of {table.size} members")
     for hint in hints(table):
         print(f"hint: {hint}")

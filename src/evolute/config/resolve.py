@@ -14,7 +14,7 @@ from evolute.config.layers import Layer, Setting
 from evolute.config.section import Section, checked, section
 from evolute.config.settings import FIELDS, PLUGINS, Change, RunSettings
 from evolute.core.durability import Keep
-from evolute.core.names import Recipe, closest, resolve, shipped
+from evolute.core.names import PluginSpec, closest, resolve, shipped
 from evolute.core.order import Json
 from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.solo import ARGUMENTS, is_train
@@ -33,9 +33,9 @@ class Config:
     """A run, fully described. `given` is what was set, by key, and `defaults` what was not."""
 
     settings: RunSettings
-    learner: Recipe
-    strategy: Recipe
-    engine: Recipe
+    learner: PluginSpec
+    strategy: PluginSpec
+    engine: PluginSpec
     space: Space
     env: EnvSpec | None
     given: Layer
@@ -99,7 +99,7 @@ def _assumed(values: Mapping[str, Any], layer: Layer, env: EnvSpec | None) -> di
     return interval | limit
 
 
-def _env(values: Mapping[str, Any], layer: Layer, learner: Recipe) -> EnvSpec | None:
+def _env(values: Mapping[str, Any], layer: Layer, learner: PluginSpec) -> EnvSpec | None:
     """The environment, with what is said of it in the sections of environments."""
     name, where = values["env"], f"env = {values['env']} ({_source('env', layer)})"
     if not takes_env(learner.maker):
@@ -140,10 +140,10 @@ def plain_value(value: Any) -> Json:
     return f"{named.__module__}:{named.__qualname__}"
 
 
-def _found(kind: str, target: Any, layer: Layer) -> Recipe:
+def _found(kind: str, target: Any, layer: Layer) -> PluginSpec:
     """The plug-in that is named or given, before its settings are known."""
     where = f"{kind} = {target!r} ({_source(kind, layer)})"
-    recipe = Recipe(PLUGINS[kind], target)
+    recipe = PluginSpec(PLUGINS[kind], target)
     if isinstance(target, str):
         try:
             resolve(PLUGINS[kind], target)
@@ -163,8 +163,8 @@ def _check_maker(where: str, maker: Any) -> None:
         raise ConfigError(f"{where}: takes ({', '.join(needed)}), and a training function takes ({', '.join(ARGUMENTS)})")
 
 
-def _recipe(made: Recipe, read: Section) -> Recipe:
-    return Recipe(made.group, made.target, read.fixed)
+def _recipe(made: PluginSpec, read: Section) -> PluginSpec:
+    return PluginSpec(made.group, made.target, read.fixed)
 
 
 def _spaced(layer: Layer, learner: str) -> Layer:
@@ -177,7 +177,7 @@ def _spaced(layer: Layer, learner: str) -> Layer:
     return renamed
 
 
-def _check_keys(layer: Layer, plugins: Mapping[str, Recipe]) -> None:
+def _check_keys(layer: Layer, plugins: Mapping[str, PluginSpec]) -> None:
     """Every key is a setting, or in the section of a plug-in; of plug-ins that are not in use nothing is asked."""
     options = {made.name: declared(made.maker) for made in plugins.values()}
     idle = {name for group in (*PLUGINS.values(), "envs") for name in shipped(group)} - options.keys()

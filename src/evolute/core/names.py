@@ -74,7 +74,7 @@ def closest(word: str, words: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class PluginSpec:
     """How to build a plug-in, here or in another process: what to call and with which settings."""
 
     group: str

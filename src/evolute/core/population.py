@@ -6,11 +6,11 @@ line of descent are walks along pointers, and folding a report costs the same ho
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from evolute.core.order import Hparams, Json, Order, Ref, Report
+from evolute.core.ranking import top
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -153,6 +153,5 @@ def descent(turn: Turn) -> Iterator[Turn]:
 
 def best(population: Population) -> Turn | None:
     """The highest-scoring latest turn; ties go to the lower slot."""
-    scored = [(m.latest.score, m.latest) for m in population.members if m.latest is not None and m.latest.score is not None]
-    numbers = [(score, turn) for score, turn in scored if not math.isnan(score)]
-    return max(numbers, key=lambda pair: pair[0])[1] if numbers else None
+    latest = [member.latest for member in population.members if member.latest is not None]
+    return top(latest, lambda turn: turn.score)

@@ -99,12 +99,12 @@ class Views:
     def _compared(self, names: list[str]) -> Json:
         from evolute.report.compare import charts, comparison
         from evolute.report.figures.chart import to_json
-        from evolute.runs.turns import Table
+        from evolute.runs.turns import TurnTable
 
         if len(names) < 2:
             raise ConfigError("choose at least two runs to compare")
         runs = self.shelf.runs()
-        tables = [Table.read(runs[name]) for name in names]
+        tables = [TurnTable.read(runs[name]) for name in names]
         return {**comparison(tables), "charts": [to_json(chart) for chart in charts(tables)]}
 
     async def _changes(self, request: Request) -> AsyncIterator[str]:

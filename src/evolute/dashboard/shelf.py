@@ -13,7 +13,7 @@ from evolute.core.order import Json
 from evolute.report.listing import row
 from evolute.report.overview import overview
 from evolute.runs import folders
-from evolute.runs.turns import Table
+from evolute.runs.turns import TurnTable
 from evolute.store.journal import FILE
 from evolute.store.lock import holder
 
@@ -95,7 +95,7 @@ class Shelf:
     def _read(self, name: str, folder: Path, now: Stamp) -> Json:
         started = time.monotonic()
         try:
-            made = {**overview(Table.read(folder)), "id": name}
+            made = {**overview(TurnTable.read(folder)), "id": name}
             with self._lock:
                 self._books[name] = Book(now, made, time.monotonic(), time.monotonic() - started)
             return made

@@ -16,7 +16,7 @@ from evolute.config.error import ConfigError
 from evolute.core.order import Json
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.curves import score_label
-from evolute.runs.turns import Numbers, Table
+from evolute.runs.turns import Numbers, TurnTable
 
 LEVEL = 0.95
 RESAMPLES = 2000
@@ -31,7 +31,7 @@ class Arm:
     """Runs that differ in their seed alone."""
 
     name: str
-    runs: list[Table]
+    runs: list[TurnTable]
 
     @property
     def scores(self) -> Numbers:
@@ -47,7 +47,7 @@ class Estimate:
     high: float | None
 
 
-def final(table: Table) -> float:
+def final(table: TurnTable) -> float:
     """How good a run ended: its best as measured again in fresh episodes, or else its best score."""
     best, measured = table.best, table.meta.evaluation
     if best is None:
@@ -57,10 +57,10 @@ def final(table: Table) -> float:
     return float(table.score[best])
 
 
-def arms(tables: Sequence[Table]) -> list[Arm]:
+def arms(tables: Sequence[TurnTable]) -> list[Arm]:
     """The runs by arm, each named by what sets it apart from the others."""
     _check_task(tables)
-    groups: dict[str, list[Table]] = {}
+    groups: dict[str, list[TurnTable]] = {}
     for table in tables:
         groups.setdefault(json.dumps(_identity(table), sort_keys=True), []).append(table)
     identities = [json.loads(key) for key in groups]
@@ -95,7 +95,7 @@ def estimated(figure: Callable[..., float], *samples: Numbers) -> Estimate:
     return Estimate(value, float(low), float(high))
 
 
-def comparison(tables: Sequence[Table]) -> dict[str, Json]:
+def comparison(tables: Sequence[TurnTable]) -> dict[str, Json]:
     """The arms, best first, the pairs of them, and the pictures."""
     ranked = sorted(arms(tables), key=lambda arm: -iqm(arm.scores))
     pairs = [(one, other, estimated(improvement, one.scores, other.scores)) for one, other in combinations(ranked, 2)]
@@ -115,14 +115,14 @@ def comparison(tables: Sequence[Table]) -> dict[str, Json]:
     }
 
 
-def charts(tables: Sequence[Table]) -> list[Chart]:
+def charts(tables: Sequence[TurnTable]) -> list[Chart]:
     """How the arms ended, and how they got there."""
     ranked = sorted(arms(tables), key=lambda arm: -iqm(arm.scores))
     label = score_label(tables[0])
     return [_ends(ranked, label), _curves(ranked, label)]
 
 
-def best_so_far(table: Table, steps: Numbers) -> Numbers:
+def best_so_far(table: TurnTable, steps: Numbers) -> Numbers:
     """The best score that any member had reached by so many steps of its own: NaN before the first."""
     scored = np.flatnonzero(np.isfinite(table.score))
     order = scored[np.argsort(table.used[scored], kind="stable")]
@@ -156,7 +156,7 @@ def _curves(ranked: list[Arm], label: str) -> Chart:
     return Chart("progress", "Best score so far", Axis("environment steps of each member"), Axis(label), series, note)
 
 
-def _check_task(tables: Sequence[Table]) -> None:
+def _check_task(tables: Sequence[TurnTable]) -> None:
     first = _task(tables[0])
     for table in tables[1:]:
         task = _task(table)
@@ -168,13 +168,13 @@ def _check_task(tables: Sequence[Table]) -> None:
             )
 
 
-def _task(table: Table) -> dict[str, Json]:
+def _task(table: TurnTable) -> dict[str, Json]:
     identity = table.meta.identity
     task = {key: value for key, value in identity.items() if key.startswith(TASK)}
     return task if identity.get("env") else {**task, "learner": identity["learner"][0]}
 
 
-def _identity(table: Table) -> dict[str, Json]:
+def _identity(table: TurnTable) -> dict[str, Json]:
     return {key: value for key, value in table.meta.identity.items() if key not in IGNORED}
 
 

@@ -9,7 +9,7 @@ from evolute.report.figures.cost import totals
 from evolute.report.figures.diversity import spread
 from evolute.report.figures.importance import gains
 from evolute.report.words import number
-from evolute.runs.turns import FRESH, Table
+from evolute.runs.turns import FRESH, TurnTable
 
 EDGE = 0.02
 """How close to its bound, as a share of the range, a value counts as being at it."""
@@ -19,14 +19,14 @@ LEAST = 8
 """With fewer turns of each member nothing is said."""
 
 
-def hints(table: Table) -> list[str]:
+def hints(table: TurnTable) -> list[str]:
     """Sentences for a user; none while there is too little to go by."""
     if not len(table) or table.best is None or int(table.turn.max()) + 1 < LEAST or table.size < 4:
         return []
     return [*bounds(table), *diversity(table), *noise(table)]
 
 
-def bounds(table: Table) -> list[str]:
+def bounds(table: TurnTable) -> list[str]:
     """Parameters whose winners sit at a bound: the best quarter of the members now."""
     scored = [row for row in table.latest.values() if np.isfinite(table.score[row])]
     top = sorted(scored, key=lambda row: -table.score[row])[: max(2, len(scored) // 4)]
@@ -40,7 +40,7 @@ def bounds(table: Table) -> list[str]:
     return said
 
 
-def diversity(table: Table) -> list[str]:
+def diversity(table: TurnTable) -> list[str]:
     """A population of near copies explores no more."""
     if not table.space or not totals(table)["inherited"]:
         return []
@@ -50,7 +50,7 @@ def diversity(table: Table) -> list[str]:
     return ["all members have nearly the same hyper-parameters; a larger population or more resampling keeps them apart"]
 
 
-def noise(table: Table) -> list[str]:
+def noise(table: TurnTable) -> list[str]:
     """Whether the lead of the best is no larger than what a member's score wobbles by from turn to turn."""
     wobble = wobbling(table)
     scores = np.array([table.score[row] for row in table.latest.values()])
@@ -63,7 +63,7 @@ def noise(table: Table) -> list[str]:
     ]
 
 
-def wobbling(table: Table) -> float | None:
+def wobbling(table: TurnTable) -> float | None:
     """How much scores change by chance in the last third: the spread of changes where weights and values were kept."""
     rows, gain = gains(table)
     parents = table.parent[rows]

@@ -8,10 +8,10 @@ from importlib import resources
 
 from evolute.core.order import Json
 from evolute.report.overview import overview
-from evolute.runs.turns import Table
+from evolute.runs.turns import TurnTable
 
 
-def report(table: Table) -> str:
+def report(table: TurnTable) -> str:
     """The page of one run."""
     start = 'new RunPage.Page(document.querySelector("main"), JSON.parse(document.getElementById("data").textContent));'
     return page(f"{table.name} – Evolute", overview(table), scripts=[asset("charts.js"), asset("run.js"), start])

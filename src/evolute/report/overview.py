@@ -12,13 +12,13 @@ from evolute.report.figures.cost import totals
 from evolute.report.figures.thin import every, stride
 from evolute.report.hints import hints
 from evolute.runs import folders
-from evolute.runs.turns import FRESH, Table
+from evolute.runs.turns import FRESH, TurnTable
 
 SCHEDULE = 500
 """How many turns of the best schedule a page lists."""
 
 
-def overview(table: Table) -> dict[str, Json]:
+def overview(table: TurnTable) -> dict[str, Json]:
     """Everything a page shows of one run, as JSON."""
     best = table.best
     measured = table.meta.evaluation
@@ -41,7 +41,7 @@ def overview(table: Table) -> dict[str, Json]:
     }
 
 
-def facts(table: Table) -> list[list[str]]:
+def facts(table: TurnTable) -> list[list[str]]:
     """What the run took, in words."""
     found = totals(table)
     return [
@@ -67,7 +67,7 @@ def plain(value: Any) -> Json:
     return str(value)
 
 
-def _member(table: Table, slot: int, row: int) -> dict[str, Json]:
+def _member(table: TurnTable, slot: int, row: int) -> dict[str, Json]:
     parent = int(table.parent[row])
     donor = None if parent == FRESH else int(table.member[parent])
     return {
@@ -80,7 +80,7 @@ def _member(table: Table, slot: int, row: int) -> dict[str, Json]:
     }
 
 
-def _schedule(table: Table) -> list[list[Json]]:
+def _schedule(table: TurnTable) -> list[list[Json]]:
     places = every(range(len(table.winners)), stride(len(table.winners), SCHEDULE))
     rows = [(int(place), table.winners[int(place)]) for place in places]
     return [

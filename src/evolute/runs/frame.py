@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evolute.runs.turns import FRESH, Table
+from evolute.runs.turns import FRESH, TurnTable
 
 if TYPE_CHECKING:
     import pandas
 
 
-def frame(table: Table) -> pandas.DataFrame:
+def frame(table: TurnTable) -> pandas.DataFrame:
     """The table as a DataFrame; hyper-parameters and metrics are columns `hparams.<name>` and `metrics.<name>`."""
     try:
         import pandas

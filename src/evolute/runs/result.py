@@ -120,9 +120,9 @@ class Run:
     def frame(self) -> pandas.DataFrame:
         """Every finished turn as a row of a pandas DataFrame, read from the journal as it is now."""
         from evolute.runs.frame import frame
-        from evolute.runs.turns import Table
+        from evolute.runs.turns import TurnTable
 
-        return frame(Table.read(self.folder))
+        return frame(TurnTable.read(self.folder))
 
     @property
     def status(self) -> str:

@@ -29,7 +29,7 @@ FRESH = -1
 
 
 @dataclass(frozen=True)
-class Table:
+class TurnTable:
     """The turns of one run as columns of equal length: [row].
 
     `parent` is the row whose state a turn continued. `score` is the turn's, or its parent's where no episode ended; NaN
@@ -57,7 +57,7 @@ class Table:
     notes: Sequence[tuple[float, str, Json]] = field(repr=False, default=())
 
     @classmethod
-    def read(cls, folder: Path | str) -> Table:
+    def read(cls, folder: Path | str) -> TurnTable:
         """The turns of a run folder; this disturbs nobody, and works while it is written and after it crashed."""
         folder = Path(folder)
         with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
@@ -128,7 +128,7 @@ class Table:
         return found
 
 
-def _table(folder: Path, meta: RunMeta, rows: list[tuple[Any, ...]], notes: Any) -> Table:
+def _table(folder: Path, meta: RunMeta, rows: list[tuple[Any, ...]], notes: Any) -> TurnTable:
     columns = list(zip(*rows, strict=True)) if rows else [()] * 12
     member, turn, hparams, start_member, start_turn, why, steps, metrics, error, told, seconds, elapsed = columns
     rows_of = {ref: row for row, ref in enumerate(zip(member, turn, strict=True))}
@@ -138,7 +138,7 @@ def _table(folder: Path, meta: RunMeta, rows: list[tuple[Any, ...]], notes: Any)
     parsed: dict[str | None, Mapping[str, Any]] = {None: {}}
     for text in {*hparams, *why} - {None}:
         parsed[text] = json.loads(text)
-    return Table(
+    return TurnTable(
         folder,
         meta,
         Space.from_json(meta.space),

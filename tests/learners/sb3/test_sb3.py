@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evolute.config.declared import built, declared
-from evolute.core.names import Recipe, resolve
+from evolute.core.names import PluginSpec, resolve
 from evolute.core.order import Order, Ref
 from evolute.core.protocols import silently
 from evolute.core.tree import digest
@@ -247,7 +247,7 @@ def test_settings_are_those_of_the_constructor_and_the_section_is_sb3():
     assert {"learning_rate", "tau", "buffer_size", "train_freq", "ent_coef", "net_arch"} <= options.keys()
     assert not {"env", "verbose", "seed", "_init_setup_model", "tensorboard_log", "replay_buffer_class"} & options.keys()
     assert options["learning_starts"].default == 100
-    assert Recipe("learners", "sb3:SAC").name == "sb3"
+    assert PluginSpec("learners", "sb3:SAC").name == "sb3"
 
 
 def test_names_that_are_not_there_are_told(monkeypatch):

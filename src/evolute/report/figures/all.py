@@ -7,10 +7,10 @@ from evolute.report.figures.chart import Chart
 from evolute.report.figures.curves import by_line, by_member
 from evolute.report.figures.family import tree
 from evolute.report.figures.paths import paths
-from evolute.runs.turns import Table
+from evolute.runs.turns import TurnTable
 
 
-def charts(table: Table) -> list[Chart]:
+def charts(table: TurnTable) -> list[Chart]:
     """Curves, family, hyper-parameters, importance, diversity, the strategy's model, time and money."""
     if not len(table):
         return []

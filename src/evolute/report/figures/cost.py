@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from evolute.report.figures.chart import Axis, Chart, Series
-from evolute.runs.turns import Numbers, Table
+from evolute.runs.turns import Numbers, TurnTable
 
 BUCKETS = 120
 UNITS = ((3 * 86_400, 86_400, "days"), (3 * 3600, 3600, "hours"), (300, 60, "minutes"), (0, 1, "seconds"))
 
 
-def totals(table: Table) -> dict[str, float]:
+def totals(table: TurnTable) -> dict[str, float]:
     """What the run took in all."""
     elapsed = float(table.elapsed.max()) if len(table) else 0.0
     steps = int(table.steps.sum())
@@ -27,7 +27,7 @@ def totals(table: Table) -> dict[str, float]:
     }
 
 
-def charts(table: Table) -> list[Chart]:
+def charts(table: TurnTable) -> list[Chart]:
     """Steps over time, speed over time, failures over turns."""
     if not len(table):
         return []
@@ -78,7 +78,7 @@ def speeds(elapsed: Numbers, steps: Numbers) -> tuple[Numbers, Numbers]:
     return (edges[1:] + edges[:-1]) / 2, np.diff(done) / width
 
 
-def _failures(table: Table) -> Chart:
+def _failures(table: TurnTable) -> Chart:
     turns, counts = np.unique(table.turn[table.failed], return_counts=True)
     bars = Series("failed turns", turns.tolist(), counts.tolist(), "failure", "bars")
     return Chart("failures", "Failed turns", Axis("turn"), Axis("members that failed"), [bars])

@@ -8,12 +8,12 @@ import numpy as np
 
 from evolute.report.figures.chart import BUDGET, Axis, Chart, Series
 from evolute.report.figures.thin import every, joined, said, stride
-from evolute.runs.turns import FRESH, Numbers, Table
+from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 WINNER = "line of descent of the best"
 
 
-def by_member(table: Table) -> Chart:
+def by_member(table: TurnTable) -> Chart:
     """The score of every member over the steps of its slot; the winner's ancestry in front."""
     step = stride(len(table))
     series = [_points(table, every(rows, step), table.used, f"member {slot}", "member") for slot, rows in slots(table).items()]
@@ -28,7 +28,7 @@ def by_member(table: Table) -> Chart:
     )
 
 
-def by_line(table: Table) -> Chart:
+def by_line(table: TurnTable) -> Chart:
     """The score along lines of descent: a child begins at the point of its parent, so that no curve jumps."""
     alive = living(table)
     whole = len(table) <= BUDGET
@@ -58,14 +58,14 @@ def by_line(table: Table) -> Chart:
     )
 
 
-def slots(table: Table) -> dict[int, Numbers]:
+def slots(table: TurnTable) -> dict[int, Numbers]:
     """The rows of each member, by turn."""
     order = np.lexsort((table.turn, table.member))
     parts = np.split(order, np.flatnonzero(np.diff(table.member[order])) + 1)
     return {int(table.member[rows[0]]): rows for rows in parts if len(rows)}
 
 
-def living(table: Table) -> Numbers:
+def living(table: TurnTable) -> Numbers:
     """Which rows have a descendant among the members' latest states: [row]."""
     alive = np.zeros(len(table), dtype=np.bool_)
     alive[list(table.latest.values())] = True
@@ -76,7 +76,7 @@ def living(table: Table) -> Numbers:
     return alive
 
 
-def chains(table: Table, chosen: Numbers) -> list[list[int]]:
+def chains(table: TurnTable, chosen: Numbers) -> list[list[int]]:
     """The chosen rows as unbroken stretches in one slot; each begins with the row it descends from."""
     made: list[list[int]] = []
     ending: dict[int, list[int]] = {}
@@ -91,13 +91,13 @@ def chains(table: Table, chosen: Numbers) -> list[list[int]]:
     return made
 
 
-def score_label(table: Table) -> str:
+def score_label(table: TurnTable) -> str:
     """What the score is, and that a minimised metric is shown with its sign flipped."""
     name = str(table.meta.identity.get("score", "score"))
     return f"score (minus {name[1:]})" if name.startswith("-") else "score" if name == "score" else f"score ({name})"
 
 
-def _ancestry(table: Table, step: int) -> list[Series]:
+def _ancestry(table: TurnTable, step: int) -> list[Series]:
     """The winner's line in the pieces that it spent in each slot."""
     pieces: dict[int, list[list[int]]] = defaultdict(list)
     before = None
@@ -114,6 +114,6 @@ def _ancestry(table: Table, step: int) -> list[Series]:
     ]
 
 
-def _points(table: Table, rows: Numbers, x: Numbers, name: str, role: str) -> Series:
+def _points(table: TurnTable, rows: Numbers, x: Numbers, name: str, role: str) -> Series:
     rows = rows[~np.isnan(table.score[rows])] if len(rows) else rows
     return Series(name, x[rows].tolist(), table.score[rows].tolist(), role)  # type: ignore[arg-type]

@@ -7,13 +7,13 @@ import numpy as np
 from evolute.core.param import Choice
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.thin import joined, said, stride
-from evolute.runs.turns import Numbers, Table
+from evolute.runs.turns import Numbers, TurnTable
 
 UNIFORM = 12**-0.5
 """The standard deviation of a uniform draw from [0, 1]."""
 
 
-def spread(table: Table, name: str) -> Numbers:
+def spread(table: TurnTable, name: str) -> Numbers:
     """How widely a parameter's values lie in each turn: 1 as in a uniform draw, 0 if all are the same: [turn].
 
     For numbers the standard deviation in the parameter's scale, for categories the chance that two members differ.
@@ -34,13 +34,13 @@ def spread(table: Table, name: str) -> Numbers:
     return np.asarray(np.sqrt(square) / UNIFORM)
 
 
-def founders(table: Table) -> Numbers:
+def founders(table: TurnTable) -> Numbers:
     """How many of the fresh starts still have descendants in each turn: [turn]."""
     pairs = np.unique(np.stack([table.turn, table.founder])[:, ~table.failed], axis=1)
     return np.bincount(pairs[0], minlength=int(table.turn.max()) + 1 if len(table) else 0)
 
 
-def charts(table: Table) -> list[Chart]:
+def charts(table: TurnTable) -> list[Chart]:
     """Diversity over time, of hyper-parameters and of descent."""
     if not len(table):
         return []

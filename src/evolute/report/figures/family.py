@@ -7,16 +7,16 @@ import numpy as np
 from evolute.report.figures.chart import BUDGET, Axis, Chart, Series
 from evolute.report.figures.curves import WINNER, chains, living
 from evolute.report.figures.thin import every, joined, said, stride
-from evolute.runs.turns import FRESH, Numbers, Table
+from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 
-def takeovers(table: Table) -> Numbers:
+def takeovers(table: TurnTable) -> Numbers:
     """The rows whose weights came from another member."""
     parents = np.where(table.parent == FRESH, 0, table.parent)
     return np.flatnonzero((table.parent != FRESH) & (table.member[parents] != table.member))
 
 
-def tree(table: Table) -> Chart:
+def tree(table: TurnTable) -> Chart:
     """A row for each member, a column for each turn; take-overs are slanted links."""
     alive = living(table)
     taken = takeovers(table)
@@ -44,13 +44,13 @@ def tree(table: Table) -> Chart:
     )
 
 
-def _links(table: Table, stretches: list[list[int]], name: str, role: str) -> Series:
+def _links(table: TurnTable, stretches: list[list[int]], name: str, role: str) -> Series:
     """Each stretch as one link from its first row to its last."""
     ends = [row for stretch in stretches for row in (stretch[0], stretch[-1])]
     return Series(name, table.turn[ends].tolist(), table.member[ends].tolist(), role, "links")  # type: ignore[arg-type]
 
 
-def _failures(table: Table) -> Series:
+def _failures(table: TurnTable) -> Series:
     rows = every(np.flatnonzero(table.failed), stride(int(table.failed.sum()), 2000))
     reasons = [table.errors[int(row)].strip().splitlines()[-1:] for row in rows]
     texts = [reason[0][:200] if reason else "" for reason in reasons]

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from evolute.report.figures.chart import Axis, Chart, Series
-from evolute.runs.turns import FRESH, Numbers, Table
+from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 BINS = 8
 FEWEST = 24
 """With fewer gains than this nothing is said."""
 
 
-def importance(table: Table) -> dict[str, float]:
+def importance(table: TurnTable) -> dict[str, float]:
     """Each parameter's share of the gains, 0 to 1, largest first; nothing if there is too little to learn from."""
     rows, gain = gains(table)
     if len(rows) < FEWEST:
@@ -26,7 +26,7 @@ def importance(table: Table) -> dict[str, float]:
     return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
 
 
-def gains(table: Table) -> tuple[Numbers, Numbers]:
+def gains(table: TurnTable) -> tuple[Numbers, Numbers]:
     """The rows that have a score of their own and a parent with one, and what they gained on it."""
     parents = np.where(table.parent == FRESH, 0, table.parent)
     gain = table.told - table.score[parents] if len(table) else table.told
@@ -46,7 +46,7 @@ def ranked(turn: Numbers, gain: Numbers) -> Numbers:
     return rank
 
 
-def chart(table: Table) -> Chart | None:
+def chart(table: TurnTable) -> Chart | None:
     """The shares as bars."""
     shares = importance(table)
     if not shares:

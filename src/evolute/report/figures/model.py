@@ -9,10 +9,10 @@ import numpy as np
 
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.thin import every, joined, said, stride
-from evolute.runs.turns import FRESH, Numbers, Table
+from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 
-def predictions(table: Table) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def predictions(table: TurnTable) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """Rows with a prediction that can be judged: row, predicted gain, its uncertainty, and the gain per interval that came."""
     interval = int(table.meta.identity.get("interval") or 0)
     found = []
@@ -28,7 +28,7 @@ def predictions(table: Table) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     return columns[0].astype(np.int64), columns[1], columns[2], columns[3]
 
 
-def charts(table: Table) -> list[Chart]:
+def charts(table: TurnTable) -> list[Chart]:
     """The pictures that a Bayesian strategy's journal gives; none for other strategies."""
     shown = [_predicted(table)]
     sides = [
@@ -43,7 +43,7 @@ def charts(table: Table) -> list[Chart]:
     return [chart for chart in shown if chart is not None]
 
 
-def _predicted(table: Table) -> Chart | None:
+def _predicted(table: TurnTable) -> Chart | None:
     rows, expected, uncertainty, gain = predictions(table)
     if not len(rows):
         return None
@@ -64,18 +64,18 @@ def _predicted(table: Table) -> Chart | None:
     )
 
 
-def _weighed(table: Table) -> list[str]:
+def _weighed(table: TurnTable) -> list[str]:
     return sorted({name for why in table.why for name in why.get("weights", {})})
 
 
-def _weights(table: Table, name: str) -> Chart:
+def _weights(table: TurnTable, name: str) -> Chart:
     values = list(dict.fromkeys(value for why in table.why for value in why.get("weights", {}).get(name, {})))
     told = [lambda why, value=value: why["weights"].get(name, {}).get(value) for value in values]
     series = [_over_turns(table, "weights", value, find) for value, find in zip(values, told, strict=True)]
     return Chart(f"weights-{name}", f"Bandit weights of {name}", Axis("turn"), Axis("weight"), series)
 
 
-def _over_turns(table: Table, key: str, name: str, value: Callable[[Any], float | None]) -> Series:
+def _over_turns(table: TurnTable, key: str, name: str, value: Callable[[Any], float | None]) -> Series:
     """What heirs were told in each turn; those of one decision were told the same."""
     told = {int(table.turn[row]): value(why) for row, why in enumerate(table.why) if key in why}
     points = sorted((turn, found) for turn, found in told.items() if found is not None)

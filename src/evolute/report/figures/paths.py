@@ -10,15 +10,15 @@ from evolute.core.param import Choice, Float, Int, Ordinal, Param
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.curves import slots
 from evolute.report.figures.thin import every, joined, said, stride
-from evolute.runs.turns import Numbers, Table
+from evolute.runs.turns import Numbers, TurnTable
 
 
-def paths(table: Table) -> list[Chart]:
+def paths(table: TurnTable) -> list[Chart]:
     """One picture for each hyper-parameter of the space."""
     return [path(table, name) for name in table.space]
 
 
-def path(table: Table, name: str) -> Chart:
+def path(table: TurnTable, name: str) -> Chart:
     """A parameter's values: of each member in each turn, and along the winner's line, turn by turn of the line."""
     param = table.space[name]
     values = places(table, name)
@@ -37,7 +37,7 @@ def path(table: Table, name: str) -> Chart:
     )
 
 
-def places(table: Table, name: str) -> Numbers:
+def places(table: TurnTable, name: str) -> Numbers:
     """The values of a parameter as numbers: themselves, or their place in its list; NaN where it has none."""
     param = table.space[name]
     return np.array([_place(param, hparams.get(name)) for hparams in table.hparams], dtype=np.float64)
@@ -58,5 +58,5 @@ def _place(param: Param, value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else np.nan
 
 
-def _steps(values: Numbers, rows: Numbers, table: Table, name: str, role: str) -> Series:
+def _steps(values: Numbers, rows: Numbers, table: TurnTable, name: str, role: str) -> Series:
     return Series(name, table.turn[rows].tolist(), values[rows].tolist(), role, "steps")  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
-"""Run as a script: a whole run in a process of its own, which kills itself at the write point of a given number.
+"""Whole runs in processes of their own, which kill themselves at the write point of a given number.
 
-Usage: killed.py FOLDER SETTINGS-AS-JSON [POINT]. Without a number it writes how many points it passed to FOLDER.points.
+A server process imports everything once and forks for each run, so that a run costs no start-up. It is started as a script,
+reads one JSON request a line (folder, settings, point) and answers each with the exit status of the fork. Without a point, a
+run writes the names of the points it passed to FOLDER.points.
 """
 
 from __future__ import annotations
@@ -8,16 +10,44 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
+import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import evolute
-from evolute.store import points
+
+@dataclass
+class Killer:
+    """The server, as tests see it: `train` returns a run's exit code, negative for a signal."""
+
+    process: subprocess.Popen[str] = field(init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        here = Path(__file__).parent
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])}
+        self.process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+        )
+
+    def train(self, folder: Path, settings: dict, point: int | None = None) -> int:
+        with self._lock:
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
+            self.process.stdin.write(json.dumps([str(folder), settings, point]) + "\n")
+            self.process.stdin.flush()
+            return int(self.process.stdout.readline())
+
+    def close(self) -> None:
+        self.process.communicate(timeout=30)
 
 
-def main() -> None:
-    folder, settings = Path(sys.argv[1]), json.loads(sys.argv[2])
-    at = int(sys.argv[3]) if len(sys.argv) > 3 else None
+def run(folder: Path, settings: dict, at: int | None) -> None:
+    """One run, in a fork."""
+    import evolute
+    from evolute.store import points
+
     passed: list[str] = []
 
     def hook(name: str) -> None:
@@ -30,5 +60,28 @@ def main() -> None:
     folder.with_suffix(".points").write_text(json.dumps(passed))
 
 
+def forked(request: str) -> int:
+    """The exit code of a run in a fork of this process."""
+    folder, settings, point = json.loads(request)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.dup2(2, 1)
+            run(Path(folder), settings, point)
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 if __name__ == "__main__":
-    main()
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as scratch:  # imports all that a run needs before the first fork
+        run(Path(scratch) / "warm", {"preset": "toy", "stop": {"turns": 1}}, None)
+    from evolute.store.points import hooks
+
+    hooks.clear()
+    for line in sys.stdin:
+        print(forked(line), flush=True)

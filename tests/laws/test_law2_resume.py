@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.laws.killed import Killer
 
 from evolute.core.durability import reachable
 from evolute.runs.result import Run
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.journal import Journal
 
-SCRIPT = Path(__file__).with_name("killed.py")
 SYNC = {"preset": "toy", "population": 4, "stop": {"turns": 4}, "durable": 2, "seed": 3}
 ASYNC = {**SYNC, "mode": "async", "engine": "simulated", "simulated": {"durations": [1, 2, 3, 5]}}
 
 
-def train(folder: Path, settings: dict, point: int | None = None) -> int:
-    arguments = [sys.executable, str(SCRIPT), str(folder), json.dumps(settings), *([] if point is None else [str(point)])]
-    return subprocess.run(arguments, capture_output=True, timeout=120).returncode
+@pytest.fixture(scope="module")
+def train():
+    """Trains in a process of its own, and returns its exit code."""
+    killer = Killer()
+    yield killer.train
+    killer.close()
 
 
 def outcome(folder: Path) -> tuple[str, dict[str, bytes]]:
@@ -36,7 +36,7 @@ def outcome(folder: Path) -> tuple[str, dict[str, bytes]]:
     return dump, {str(ref): checkpoints.path(ref).read_bytes() for ref in sorted(refs)}
 
 
-def killed_everywhere(tmp_path: Path, settings: dict) -> list[tuple[int, Path]]:
+def killed_everywhere(train, tmp_path: Path, settings: dict) -> list[tuple[int, Path]]:
     """A folder for each write point, in which a run was killed at that point and then run again."""
     assert train(tmp_path / "whole", settings) == 0
     passed = json.loads((tmp_path / "whole.points").read_text())
@@ -47,18 +47,17 @@ def killed_everywhere(tmp_path: Path, settings: dict) -> list[tuple[int, Path]]:
         assert train(folder, settings) == 0
         return point, folder
 
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(one, range(1, len(passed) + 1)))
+    return [one(point) for point in range(1, len(passed) + 1)]
 
 
-def test_a_run_killed_at_any_write_point_ends_like_one_that_was_not(tmp_path):
-    folders = killed_everywhere(tmp_path, SYNC)
+def test_a_run_killed_at_any_write_point_ends_like_one_that_was_not(train, tmp_path):
+    folders = killed_everywhere(train, tmp_path, SYNC)
     expected = outcome(tmp_path / "whole")
     assert len(folders) > 60
     assert [point for point, folder in folders if outcome(folder) != expected] == []
 
 
-def test_every_write_is_among_the_points(tmp_path):
+def test_every_write_is_among_the_points(train, tmp_path):
     assert train(tmp_path / "whole", SYNC) == 0
     passed = set(json.loads((tmp_path / "whole.points").read_text()))
     for write in ("decide", "record", "create", "meta"):
@@ -67,7 +66,7 @@ def test_every_write_is_among_the_points(tmp_path):
     assert {"folder.begin", "folder.filled", "folder.named"} <= passed
 
 
-def test_an_async_run_honours_every_decision_that_was_journalled(tmp_path):
+def test_an_async_run_honours_every_decision_that_was_journalled(train, tmp_path):
     assert train(tmp_path / "whole", ASYNC) == 0
     passed = json.loads((tmp_path / "whole.points").read_text())
     for point in range(12, len(passed), 17):
@@ -89,7 +88,7 @@ def decided(folder: Path) -> list[dict]:
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty"])
-def test_a_damaged_checkpoint_is_noticed_and_the_run_ends_as_if_it_were_whole(tmp_path, damage):
+def test_a_damaged_checkpoint_is_noticed_and_the_run_ends_as_if_it_were_whole(train, tmp_path, damage):
     assert train(tmp_path / "whole", SYNC) == 0
     count = len(json.loads((tmp_path / "whole.points").read_text()))
     assert train(tmp_path / "hurt", SYNC, count - 3) == -signal.SIGKILL

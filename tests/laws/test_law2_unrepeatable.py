@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from tests.laws.killed import Killer
 
 from evolute.runs.result import Run
 
-HERE = Path(__file__).parent
 SETTINGS = {"space": {"h": "[0, 1]"}, "population": 4, "stop": {"turns": 6}, "seed": 3}
 FUNCTION = {**SETTINGS, "learner": "restless:train", "durable": 2}
 CLASS = {**SETTINGS, "learner": "restless:Diary"}
 
 
-def train(folder: Path, settings: dict, point: int | None = None) -> int:
-    command = [sys.executable, str(HERE / "killed.py"), str(folder), json.dumps(settings), *([str(point)] if point else [])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
-    return subprocess.run(command, capture_output=True, timeout=60, env=environment).returncode
+@pytest.fixture(scope="module")
+def train():
+    """Trains in a process of its own, and returns its exit code."""
+    killer = Killer()
+    yield killer.train
+    killer.close()
 
 
 def consistent(run: Run) -> bool:
@@ -39,7 +37,7 @@ def consistent(run: Run) -> bool:
 
 
 @pytest.mark.parametrize(("settings", "rewinds"), [(FUNCTION, True), (CLASS, False)], ids=["function", "class"])
-def test_what_cannot_be_made_again_is_rewound_or_was_saved_in_time(tmp_path, settings, rewinds):
+def test_what_cannot_be_made_again_is_rewound_or_was_saved_in_time(train, tmp_path, settings, rewinds):
     assert train(tmp_path / "whole", settings) == 0
     assert consistent(Run.open(tmp_path / "whole"))
     points = json.loads((tmp_path / "whole.points").read_text())

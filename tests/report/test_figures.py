@@ -51,7 +51,7 @@ def test_the_table_equals_the_population_folded_from_the_journal(run, table):
     for row in range(len(table)):
         turn = turns[(table.member[row], table.turn[row])]
         assert table.score[row] == turn.score or (turn.score is None and np.isnan(table.score[row]))
-        assert (table.steps[row], table.line[row]) == (turn.report.steps, turn.steps)
+        assert (table.steps[row], table.line_steps[row]) == (turn.report.steps, turn.steps)
         assert table.hparams[row] == turn.order.hparams
         assert bool(table.failed[row]) == turn.failed
         parent = int(table.parent[row])
@@ -164,7 +164,7 @@ def test_a_models_predictions_are_set_against_what_was_gained(tmp_path):
     for row, predicted, sure, got in zip(rows, expected, uncertainty, gain, strict=True):
         assert predicted == table.why[row]["gain"]
         assert sure == table.why[row]["uncertainty"]
-        assert got == table.told[row] - table.score[table.parent[row]]
+        assert got == table.own_score[row] - table.score[table.parent[row]]
     keys = {chart.key for chart in charts(table)}
     assert {"predictions", "region", "weights-activation"} <= keys
 

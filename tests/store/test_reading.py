@@ -84,5 +84,5 @@ def test_a_journal_that_does_not_fit_together_gives_a_sentence(tmp_path):
 def test_a_glance_tells_what_the_whole_story_tells(tmp_path):
     made = evolute.run(preset="toy", folder=tmp_path / "run", display="none")
     journal = Journal.read(made.folder)
-    assert journal.glance() == (100, made.best.score)
+    assert (journal.turn_count(), journal.best_score()) == (100, made.best.score)
     journal.close()

@@ -125,9 +125,9 @@ def charts(tables: Sequence[TurnTable]) -> list[Chart]:
 def best_so_far(table: TurnTable, steps: Numbers) -> Numbers:
     """The best score that any member had reached by so many steps of its own: NaN before the first."""
     scored = np.flatnonzero(np.isfinite(table.score))
-    order = scored[np.argsort(table.used[scored], kind="stable")]
+    order = scored[np.argsort(table.member_steps[scored], kind="stable")]
     best = np.concatenate([[np.nan], np.maximum.accumulate(table.score[order])]) if len(order) else np.array([np.nan])
-    return best[np.searchsorted(table.used[order], steps, "right")]
+    return best[np.searchsorted(table.member_steps[order], steps, "right")]
 
 
 def _ends(ranked: list[Arm], label: str) -> Chart:
@@ -144,11 +144,11 @@ def _ends(ranked: list[Arm], label: str) -> Chart:
 
 
 def _curves(ranked: list[Arm], label: str) -> Chart:
-    last = max(int(run.used.max()) for arm in ranked for run in arm.runs)
+    last = max(int(run.member_steps.max()) for arm in ranked for run in arm.runs)
     steps = np.linspace(0, last, GRID + 1)[1:]
     series = []
     for arm in ranked:
-        found = np.array([best_so_far(run, np.minimum(steps, run.used.max())) for run in arm.runs])
+        found = np.array([best_so_far(run, np.minimum(steps, run.member_steps.max())) for run in arm.runs])
         known = ~np.isnan(found).any(axis=0)
         middle = [iqm(column) for column in found[:, known].T]
         series.append(Series(arm.name, steps[known].tolist(), middle))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evolute.core.param import Float, Int
+from evolute.core.ranking import rank_key
 from evolute.report.figures.cost import totals
 from evolute.report.figures.diversity import spread
 from evolute.report.figures.importance import gains
@@ -29,7 +30,7 @@ def hints(table: TurnTable) -> list[str]:
 def bounds(table: TurnTable) -> list[str]:
     """Parameters whose winners sit at a bound: the best quarter of the members now."""
     scored = [row for row in table.latest.values() if np.isfinite(table.score[row])]
-    top = sorted(scored, key=lambda row: -table.score[row])[: max(2, len(scored) // 4)]
+    top = sorted(scored, key=lambda row: rank_key(float(table.score[row])))[: max(2, len(scored) // 4)]
     said = []
     for name, param in table.space.items():
         if not isinstance(param, (Float, Int)):

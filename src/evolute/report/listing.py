@@ -17,7 +17,7 @@ def row(folder: Path) -> dict[str, Any]:
     told: dict[str, Any] = {"run": str(folder), "size": folders.size(folder)}
     try:
         with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
-            turns, score = journal.glance()
+            turns, score = journal.turn_count(), journal.best_score()
             meta = journal.meta
         age = time.time() - meta.created
         named = {"learner": meta.learner, "strategy": meta.strategy}

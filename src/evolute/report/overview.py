@@ -11,8 +11,9 @@ from evolute.report.figures.chart import short, to_json
 from evolute.report.figures.cost import totals
 from evolute.report.figures.thin import every, stride
 from evolute.report.hints import hints
+from evolute.report.members import of_table
 from evolute.runs import folders
-from evolute.runs.turns import FRESH, TurnTable
+from evolute.runs.turns import TurnTable
 
 SCHEDULE = 500
 """How many turns of the best schedule a page lists."""
@@ -34,7 +35,7 @@ def overview(table: TurnTable) -> dict[str, Json]:
         "hparams": list(table.space),
         "hints": hints(table),
         "facts": facts(table),
-        "members": [_member(table, slot, row) for slot, row in sorted(table.latest.items())],
+        "members": [_member(table, slot) for slot in range(table.size)],
         "schedule": _schedule(table),
         "notes": [f"{body.get('text') or kind}" for _, kind, body in table.notes],
         "charts": [to_json(chart) for chart in charts(table)],
@@ -67,16 +68,15 @@ def plain(value: Any) -> Json:
     return str(value)
 
 
-def _member(table: TurnTable, slot: int, row: int) -> dict[str, Json]:
-    parent = int(table.parent[row])
-    donor = None if parent == FRESH else int(table.member[parent])
+def _member(table: TurnTable, slot: int) -> dict[str, Json]:
+    row = of_table(table, slot)
     return {
         "member": slot,
-        "score": short(float(table.score[row])),
-        "turns": int(table.turn[row]) + 1,
-        "steps": int(table.used[row]),
-        "weights": "fresh" if donor is None else "own" if donor == slot else f"from {donor}",
-        "values": [plain(table.hparams[row].get(name)) for name in table.space],
+        "score": None if row["score"] is None else short(row["score"]),
+        "turns": row["turns"],
+        "steps": row["steps"],
+        "weights": f"failed: {row['error']}" if row["failed"] else row["weights"],
+        "values": [plain(row["hparams"].get(name)) for name in table.space],
     }
 
 

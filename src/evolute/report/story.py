@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from evolute.core.order import Json
-from evolute.core.population import Member, Population, Turn, descent
+from evolute.core.population import Population, Turn, best, descent
+from evolute.report.members import of_member
 from evolute.report.proposals import proposals
-from evolute.report.words import origin
 from evolute.runs import folders
 from evolute.runs.result import Agent, Run
 
@@ -28,12 +28,12 @@ def story(run: Run, member: int | None = None) -> dict[str, Json]:
         "workers_lost": sum(kind == "worker lost" for _, kind, _ in run.notes),
         "disk": disk(run),
         "longer": longer(run.meta.identity),
-        "members": [_member(slot) for slot in run.population.members],
+        "members": [of_member(member) for member in run.population.members],
         "proposals": proposals(run.population),
         "best": None,
         "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
     }
-    if any(slot.latest is not None and slot.latest.score is not None for slot in run.population.members):
+    if best(run.population) is not None:
         told["best"] = agent(run.best)
         measured = run.meta.evaluation
         if measured and measured.ref == run.best.turn.ref:
@@ -121,18 +121,3 @@ def first_failure(population: Population) -> Turn | None:
 def generations(turn: Turn) -> int:
     """How often the line of descent changed members."""
     return len(lineage(descent(turn))) - 1
-
-
-def _member(member: Member) -> dict[str, Json]:
-    last = member.last
-    shown = member.running or (None if last is None else last.order)
-    return {
-        "member": member.slot,
-        "turns": member.turns,
-        "steps": member.steps,
-        "score": None if member.latest is None else member.latest.score,
-        "hparams": {} if shown is None else dict(shown.hparams),
-        "weights": "" if shown is None else origin(shown),
-        "failed": member.failed,
-        "error": last.report.reason if last is not None and last.failed else None,
-    }

@@ -16,7 +16,9 @@ WINNER = "line of descent of the best"
 def by_member(table: TurnTable) -> Chart:
     """The score of every member over the steps of its slot; the winner's ancestry in front."""
     step = stride(len(table))
-    series = [_points(table, every(rows, step), table.used, f"member {slot}", "member") for slot, rows in slots(table).items()]
+    series = [
+        _points(table, every(rows, step), table.member_steps, f"member {slot}", "member") for slot, rows in slots(table).items()
+    ]
     series += _ancestry(table, step)
     return Chart(
         "curves-by-member",
@@ -39,7 +41,7 @@ def by_line(table: TurnTable) -> Chart:
         _points(
             table,
             every(chain, step),
-            table.line,
+            table.line_steps,
             f"line through member {table.member[chain[-1]]}",
             "living" if alive[chain[-1]] else "extinct",
         )
@@ -47,7 +49,7 @@ def by_line(table: TurnTable) -> Chart:
     ]
     series.sort(key=lambda part: part.role == "living")
     winner = every(table.winners, step)
-    series.append(_points(table, winner, table.line, WINNER, "winner"))
+    series.append(_points(table, winner, table.line_steps, WINNER, "winner"))
     return Chart(
         "curves-by-line",
         "Score along each line of descent",
@@ -108,7 +110,7 @@ def _ancestry(table: TurnTable, step: int) -> list[Series]:
         pieces[slot][-1].append(row)
         before = slot
     return [
-        _points(table, every(piece, step), table.used, f"{WINNER} (member {slot})", "winner")
+        _points(table, every(piece, step), table.member_steps, f"{WINNER} (member {slot})", "winner")
         for slot, parts in pieces.items()
         for piece in parts
     ]

@@ -52,6 +52,5 @@ def _links(table: TurnTable, stretches: list[list[int]], name: str, role: str) -
 
 def _failures(table: TurnTable) -> Series:
     rows = every(np.flatnonzero(table.failed), stride(int(table.failed.sum()), 2000))
-    reasons = [table.errors[int(row)].strip().splitlines()[-1:] for row in rows]
-    texts = [reason[0][:200] if reason else "" for reason in reasons]
+    texts = [(table.reason(int(row)) or "")[:200] for row in rows]
     return Series("failed turn", table.turn[rows].tolist(), table.member[rows].tolist(), "failure", "points", texts=texts)

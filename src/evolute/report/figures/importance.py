@@ -29,7 +29,7 @@ def importance(table: TurnTable) -> dict[str, float]:
 def gains(table: TurnTable) -> tuple[Numbers, Numbers]:
     """The rows that have a score of their own and a parent with one, and what they gained on it."""
     parents = np.where(table.parent == FRESH, 0, table.parent)
-    gain = table.told - table.score[parents] if len(table) else table.told
+    gain = table.own_score - table.score[parents] if len(table) else table.own_score
     rows = np.flatnonzero((table.parent != FRESH) & ~table.failed & np.isfinite(gain))
     return rows, gain[rows]
 

@@ -18,10 +18,10 @@ def predictions(table: TurnTable) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     found = []
     for row, why in enumerate(table.why):
         parent = int(table.parent[row])
-        if "gain" not in why or parent == FRESH or table.failed[row] or not np.isfinite(table.told[row]):
+        if "gain" not in why or parent == FRESH or table.failed[row] or not np.isfinite(table.own_score[row]):
             continue
         scale = interval / max(int(table.steps[row]), 1) if interval else 1.0
-        gain = (table.told[row] - table.score[parent]) * scale
+        gain = (table.own_score[row] - table.score[parent]) * scale
         if np.isfinite(gain):
             found.append((row, why["gain"], why.get("uncertainty", np.nan), gain))
     columns = np.array(found, dtype=np.float64).reshape(len(found), 4).T

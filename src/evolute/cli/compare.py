@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from evolute.report.compare import charts, comparison
 from evolute.report.summary import printed
 from evolute.runs.turns import TurnTable
 
+PICTURE = Path("comparison.png")
+
 
 def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> None:
-    """Same-task runs in a table and a picture."""
+    """Same-task runs in a table and a picture, which is `PICTURE` by default; an empty path draws none."""
     if len(set(folders)) < 2:
         raise ConfigError("compare needs at least two different runs")
     tables = [TurnTable.read(folder) for folder in folders]
@@ -27,12 +30,23 @@ def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> Non
         print(json.dumps(found))
     else:
         _show(found)
-    if path is not None:
-        from evolute.report import draw
+    if path is None or path.name:
+        _draw(tables, path, as_json=as_json)
 
-        draw.write(charts(tables), "comparison", path)
-        if not as_json:
-            print(f"wrote {path}")
+
+def _draw(tables: Sequence[TurnTable], path: Path | None, *, as_json: bool) -> None:
+    """The picture; if nobody asked for it, it is left out where it cannot be drawn."""
+    try:
+        from evolute.report import draw
+    except ConfigError as error:
+        if path is not None:
+            raise
+        print(f"no picture: {error}", file=sys.stderr)
+        return
+    path = path or PICTURE
+    draw.write(charts(tables), "comparison", path)
+    if not as_json:
+        print(f"wrote {path}")
 
 
 def _show(found: dict[str, Json]) -> None:

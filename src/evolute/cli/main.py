@@ -226,13 +226,15 @@ def compare(
     folders: Annotated[
         list[Path], typer.Argument(metavar="RUN…", help="Runs of one task; those equal but for the seed are an arm.")
     ],
-    path: Annotated[Path | None, typer.Option("-o", "--out", help="The picture; `-o ''` draws none.")] = Path("comparison.png"),
+    path: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The picture; by default comparison.png, `-o ''` draws none.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Compare runs of one task: interquartile mean, bootstrap intervals, probability of improvement."""
     from evolute.cli.compare import compare
 
-    compare([located(folder) for folder in folders], path if path and path.name else None, as_json=as_json)
+    compare([located(folder) for folder in folders], path, as_json=as_json)
 
 
 @app.command()

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from evolute.core.order import Order, Ref, Report
 from evolute.core.population import best
-from evolute.report.listing import row
-from evolute.report.members import of_table
-from evolute.report.overview import overview
-from evolute.report.story import story
+from evolute.report.data.details import run_details
+from evolute.report.data.members import table_row
+from evolute.report.data.page import page_data
+from evolute.report.data.run_row import run_row
 from evolute.runs.result import Run
 from evolute.runs.turns import TurnTable
 from evolute.store.journal import Journal
@@ -55,15 +55,15 @@ def test_ls_and_show_agree_on_the_best_when_a_turn_carried_its_score_over(tmp_pa
         2,
         [(first, [scored(first[0], 2.0), scored(first[1], 5.0)]), (second, [scored(second[0], None), scored(second[1], 1.0)])],
     )
-    assert story(Run.open(folder))["best"]["score"] == 5.0
-    assert row(folder)["score"] == 5.0
-    assert overview(TurnTable.read(folder))["best"] == {"member": 0, "score": 5}
+    assert run_details(Run.open(folder))["best"]["score"] == 5.0
+    assert run_row(folder)["score"] == 5.0
+    assert page_data(TurnTable.read(folder))["best"] == {"member": 0, "score": 5}
 
 
 def test_a_failed_turn_does_not_hide_the_score_before_it_from_ls(tmp_path):
     first, second = order(0, 0), order(0, 1, (0, 0))
     folder = written(tmp_path / "run", 1, [([first], [scored(first, 3.0)]), ([second], [failed(second)])])
-    assert row(folder)["score"] == story(Run.open(folder))["best"]["score"] == 3.0
+    assert run_row(folder)["score"] == run_details(Run.open(folder))["best"]["score"] == 3.0
 
 
 @pytest.mark.parametrize("last_fails", [True, False])
@@ -73,8 +73,8 @@ def test_show_and_the_report_agree_on_a_members_steps_after_a_failure(tmp_path, 
     reports = [scored(one, 1.0) for one in turns]
     reports[3 if last_fails else 2] = failed(turns[3 if last_fails else 2])
     folder = written(tmp_path / "run", 1, [([one], [report]) for one, report in zip(turns, reports, strict=True)])
-    shown = story(Run.open(folder))["members"][0]
-    page = overview(TurnTable.read(folder))["members"][0]
+    shown = run_details(Run.open(folder))["members"][0]
+    page = page_data(TurnTable.read(folder))["members"][0]
     assert shown["steps"] == page["steps"] == 40
     assert shown["turns"] == page["turns"] == 4
 
@@ -92,8 +92,8 @@ def test_show_and_the_report_agree_on_a_members_steps_after_a_failure(tmp_path, 
 def test_show_and_the_report_agree_on_where_weights_came_from(tmp_path, start, why, says):
     first, second = [order(0, 0), order(1, 0)], order(0, 1, start, **why)
     folder = written(tmp_path / "run", 2, [(first, [scored(one, 1.0) for one in first]), ([second], [scored(second, 2.0)])])
-    assert story(Run.open(folder))["members"][0]["weights"] == says
-    assert overview(TurnTable.read(folder))["members"][0]["weights"] == says
+    assert run_details(Run.open(folder))["members"][0]["weights"] == says
+    assert page_data(TurnTable.read(folder))["members"][0]["weights"] == says
 
 
 @st.composite
@@ -130,11 +130,11 @@ def test_all_views_of_a_run_agree(history):
         folder = written(Path(scratch) / "run", size, decisions)
         run, table = Run.open(folder), TurnTable.read(folder)
         top = best(run.population)
-        assert row(folder)["score"] == (None if top is None else top.score)
+        assert run_row(folder)["score"] == (None if top is None else top.score)
         assert (None if table.best is None else (table.member[table.best], table.turn[table.best])) == (top and top.ref)
-        told = story(run)
-        assert told["members"] == [of_table(table, slot) for slot in range(size)]
-        assert told["turns"] == row(folder)["turns"] == len(table)
+        told = run_details(run)
+        assert told["members"] == [table_row(table, slot) for slot in range(size)]
+        assert told["turns"] == run_row(folder)["turns"] == len(table)
         for member in run.population.members:
             for turn in member.history():
                 (place,) = np.flatnonzero((table.member == turn.ref.member) & (table.turn == turn.ref.turn))

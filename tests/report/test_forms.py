@@ -13,7 +13,7 @@ import yaml
 import evolute
 from evolute.core.param import Choice, Float
 from evolute.core.space import Space
-from evolute.report.schedule import form, to_csv, to_yaml
+from evolute.report.data.schedule import form, to_csv, to_yaml
 from evolute.runs.schedule import schedule_rows
 
 STEPS = np.arange(20) * 100.0

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from evolute.config.error import ConfigError
 from evolute.core.order import Json
-from evolute.report import words
-from evolute.report.compare import charts, comparison
+from evolute.report import formats
+from evolute.report.data.compare import charts, comparison
 from evolute.report.summary import printed
 from evolute.runs.turns import TurnTable
 
@@ -55,7 +55,7 @@ def _show(found: dict[str, Json]) -> None:
         grid.add_column(column, justify="left" if column == "arm" else "right", no_wrap=True)
     for arm in found["arms"]:
         middle = arm["iqm"]
-        figures = [words.number(middle["value"]), _interval(middle), words.number(arm["mean"])]
+        figures = [formats.number(middle["value"]), _interval(middle), formats.number(arm["mean"])]
         grid.add_row(Text(arm["name"]), str(len(arm["runs"])), *figures)
     printed(grid)
     for pair in found["pairs"]:
@@ -70,4 +70,4 @@ def _show(found: dict[str, Json]) -> None:
 def _interval(estimate: dict[str, Json]) -> str:
     if estimate["low"] is None:
         return "–"
-    return f"{words.number(estimate['low'])} to {words.number(estimate['high'])}"
+    return f"{formats.number(estimate['low'])} to {formats.number(estimate['high'])}"

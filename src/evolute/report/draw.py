@@ -88,13 +88,13 @@ def draw(axes: Axes, chart: Chart, *, dark: bool = False) -> None:
         _series(axes, series, style)
     if chart.y.log:
         axes.set_yscale("log")
-    for axis, words in ((axes.xaxis, chart.x.words), (axes.yaxis, chart.y.words)):
-        if not words:
+    for axis, categories in ((axes.xaxis, chart.x.categories), (axes.yaxis, chart.y.categories)):
+        if not categories:
             axis.set_major_formatter(FuncFormatter(lambda value, place: tick(value)))
-    if chart.y.words:
-        axes.set_yticks(range(len(chart.y.words)), [_cut(word) for word in chart.y.words])
-    if chart.x.words:
-        axes.set_xticks(range(len(chart.x.words)), [_cut(word) for word in chart.x.words], rotation=25, ha="right")
+    if chart.y.categories:
+        axes.set_yticks(range(len(chart.y.categories)), [_cut(name) for name in chart.y.categories])
+    if chart.x.categories:
+        axes.set_xticks(range(len(chart.x.categories)), [_cut(name) for name in chart.x.categories], rotation=25, ha="right")
     axes.autoscale_view()
     _legend(axes, chart, used)
 

@@ -19,7 +19,7 @@ from evolute.core.lineage import origin
 from evolute.core.order import Ref
 from evolute.core.population import Member, Population, best
 from evolute.core.ranking import rank_key
-from evolute.report import words
+from evolute.report import formats
 from evolute.report.pace import Pace
 
 FRAME = 6
@@ -82,7 +82,7 @@ class LiveTable:
         turns = min(member.turns for member in population.members)
         assert self._config is not None
         title = f"{self._config.learner.name} with {self._config.strategy.name}, turn {turns}"
-        return Text(f"{title}: {pace.words(population, self._elapsed)}  ({self._folder})", style="bold", no_wrap=True)
+        return Text(f"{title}: {pace.text(population, self._elapsed)}  ({self._folder})", style="bold", no_wrap=True)
 
     def _table(self, population: Population, room: int) -> Table:
         assert self._config is not None
@@ -105,13 +105,13 @@ class LiveTable:
         order = member.running or (None if member.last is None else member.last.order)
         score = _score(member)
         if order is None:
-            return [str(member.slot), words.number(score)]
+            return [str(member.slot), formats.number(score)]
         share, note = self._progress.get(order.ref, (None, ""))
         doing = note or ("" if share is None else f"{share:.0%}")
         source = origin(order)
         weights = Text(str(source), style="red" if source.kind == "rescued" else "")
-        values = [Text(words.number(order.hparams.get(name))) for name in names]
-        return [str(member.slot), words.number(score), *values, weights, Text(f"{order.turn} {doing}")]
+        values = [Text(formats.number(order.hparams.get(name))) for name in names]
+        return [str(member.slot), formats.number(score), *values, weights, Text(f"{order.turn} {doing}")]
 
 
 def _most_important(population: Population, room: int) -> list[Member]:

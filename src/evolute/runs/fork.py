@@ -53,7 +53,7 @@ def beginning(config: Config, strategy: Strategy) -> Fill:
         )
     if meta.identity["space"] == {name: str(param) for name, param in config.space.items()}:
         named = [plain_value(config.strategy.target), plain_value(config.strategy.settings)]
-        return _adopting(source, kept, strategy, anew=meta.identity["strategy"] != named)
+        return _adopting(source, kept, strategy, other_strategy=meta.identity["strategy"] != named)
     moment = replay(meta.population, decisions[:kept])
     latest = [member.latest for member in moment.members]
     whole = [one for one in latest if one is not None]
@@ -79,10 +79,10 @@ def restock(folder: Path) -> None:
             _linked(path, target)
 
 
-def _adopting(source: Path, decisions: int, strategy: Strategy, *, anew: bool) -> Fill:
+def _adopting(source: Path, decisions: int, strategy: Strategy, *, other_strategy: bool) -> Fill:
     def fill(draft: Path, journal: Journal) -> None:
         with contextlib.closing(Journal.read(source)) as before, before.snapshot():
-            journal.adopt(before, decisions, state=strategy.init() if anew else None)
+            journal.adopt(before, decisions, state=strategy.init() if other_strategy else None)
             kept = {order.ref for decision in before.decisions()[:decisions] for order in decision.orders}
         durable = Checkpoints(source / folders.CHECKPOINTS)
         for ref in durable.refs() & kept:

@@ -36,7 +36,7 @@ def frame(table: TurnTable) -> pandas.DataFrame:
         "event": [why.get("event") for why in table.why],
         "failed": table.failed,
         "error": [table.errors.get(row) for row in range(len(table))],
-        "winner": np.isin(np.arange(len(table)), table.winners),
+        "winner": np.isin(np.arange(len(table)), table.best_line),
     }
     made = pandas.DataFrame(columns)
     made.loc[fresh, ["start_member", "start_turn"]] = pandas.NA

@@ -103,7 +103,7 @@ class TurnTable:
         return top((row for _, row in sorted(self.latest.items())), lambda row: float(self.score[row]))
 
     @cached_property
-    def winners(self) -> list[int]:
+    def best_line(self) -> list[int]:
         """The rows of the best one's line of descent, from fresh weights on."""
         return [] if self.best is None else self.ancestry(self.best)
 

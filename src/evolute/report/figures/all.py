@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evolute.report.figures import cost, diversity, importance, model
+from evolute.report.figures import diversity, importance, model, speed
 from evolute.report.figures.chart import Chart
 from evolute.report.figures.curves import by_line, by_member
 from evolute.report.figures.family import tree
@@ -23,5 +23,5 @@ def charts(table: TurnTable) -> list[Chart]:
         *([] if mattered is None else [mattered]),
         *diversity.charts(table),
         *model.charts(table),
-        *cost.charts(table),
+        *speed.charts(table),
     ]

@@ -17,11 +17,11 @@ BUDGET = 60_000
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows, with its unit; `words` are the names of the places 0, 1, 2, … where values are no numbers."""
+    """What an axis shows, with its unit; `categories` are the names of the places 0, 1, 2, … where values are no numbers."""
 
     label: str
     log: bool = False
-    words: Sequence[str] = ()
+    categories: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from evolute.report.figures.chart import BUDGET, Axis, Chart, Series
-from evolute.report.figures.thin import every, joined, said, stride
+from evolute.report.figures.downsample import every, joined, sampling_note, stride
 from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 WINNER = "line of descent of the best"
@@ -26,7 +26,7 @@ def by_member(table: TurnTable) -> Chart:
         Axis("environment steps of the member"),
         Axis(score_label(table)),
         [part for part in series if len(part.x)],
-        joined("A curve jumps where a member takes over another's weights.", said(step)),
+        joined("A curve jumps where a member takes over another's weights.", sampling_note(step)),
     )
 
 
@@ -48,7 +48,7 @@ def by_line(table: TurnTable) -> Chart:
         for chain in chains(table, chosen)
     ]
     series.sort(key=lambda part: part.role == "living")
-    winner = every(table.winners, step)
+    winner = every(table.best_line, step)
     series.append(_points(table, winner, table.line_steps, WINNER, "winner"))
     return Chart(
         "curves-by-line",
@@ -56,7 +56,7 @@ def by_line(table: TurnTable) -> Chart:
         Axis("environment steps along the line"),
         Axis(score_label(table)),
         [part for part in series if len(part.x)],
-        joined("A line begins at its parent's point. Grey lines died out.", said(step), died),
+        joined("A line begins at its parent's point. Grey lines died out.", sampling_note(step), died),
     )
 
 
@@ -103,7 +103,7 @@ def _ancestry(table: TurnTable, step: int) -> list[Series]:
     """The winner's line in the pieces that it spent in each slot."""
     pieces: dict[int, list[list[int]]] = defaultdict(list)
     before = None
-    for row in table.winners:
+    for row in table.best_line:
         slot = int(table.member[row])
         if slot != before:
             pieces[slot].append([])

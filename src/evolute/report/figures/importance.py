@@ -60,7 +60,7 @@ def chart(table: TurnTable) -> Chart | None:
     return Chart(
         "importance",
         "Which hyper-parameter mattered",
-        Axis("", words=names),
+        Axis("", categories=names),
         Axis("share of gains explained (%)"),
         [bars],
         note,

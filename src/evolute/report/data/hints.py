@@ -6,10 +6,10 @@ import numpy as np
 
 from evolute.core.param import Float, Int
 from evolute.core.ranking import rank_key
-from evolute.report.figures.cost import totals
 from evolute.report.figures.diversity import spread
 from evolute.report.figures.importance import gains
-from evolute.report.words import number
+from evolute.report.figures.speed import totals
+from evolute.report.formats import number
 from evolute.runs.turns import FRESH, TurnTable
 
 EDGE = 0.02
@@ -31,14 +31,14 @@ def bounds(table: TurnTable) -> list[str]:
     """Parameters whose winners sit at a bound: the best quarter of the members now."""
     scored = [row for row in table.latest.values() if np.isfinite(table.score[row])]
     top = sorted(scored, key=lambda row: rank_key(float(table.score[row])))[: max(2, len(scored) // 4)]
-    said = []
+    sentences = []
     for name, param in table.space.items():
         if not isinstance(param, (Float, Int)):
             continue
         for bound, value, word in ((0.0, param.low, "lower"), (1.0, param.high, "upper")):
             if all(abs(table.units[name][row] - bound) <= EDGE for row in top):
-                said.append(f"{name}: the winners sit at its {word} bound {number(value)}; a wider range may do better")
-    return said
+                sentences.append(f"{name}: the winners sit at its {word} bound {number(value)}; a wider range may do better")
+    return sentences
 
 
 def diversity(table: TurnTable) -> list[str]:

@@ -25,7 +25,7 @@ def every(rows: Sequence[int] | Numbers, step: int) -> Numbers:
     return kept if kept[-1] == found[-1] else np.append(kept, found[-1])
 
 
-def said(step: int, what: str = "turn") -> str:
+def sampling_note(step: int, what: str = "turn") -> str:
     """The sentence that tells a reader of a thinned picture."""
     return "" if step == 1 else f"One {what} in {step} is drawn."
 

@@ -7,15 +7,15 @@ from typing import Any
 
 from evolute.core.order import Json
 from evolute.core.population import Population, Turn, best, descent
-from evolute.report.members import of_member
-from evolute.report.proposals import proposals
+from evolute.report.data.members import member_row
+from evolute.report.data.proposals import proposals
 from evolute.runs import folders
 from evolute.runs.result import Agent, Run
 
 
-def story(run: Run, member: int | None = None) -> dict[str, Json]:
+def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
     """Everything that `show` tells; of the member asked for, or else of the best."""
-    told: dict[str, Json] = {
+    data: dict[str, Json] = {
         "run": str(run.folder),
         "status": run.status,
         "ended": run.meta.ended,
@@ -28,19 +28,19 @@ def story(run: Run, member: int | None = None) -> dict[str, Json]:
         "workers_lost": sum(kind == "worker lost" for _, kind, _ in run.notes),
         "disk": disk(run),
         "longer": longer(run.meta.identity),
-        "members": [of_member(member) for member in run.population.members],
+        "members": [member_row(member) for member in run.population.members],
         "proposals": proposals(run.population),
         "best": None,
         "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
     }
     if best(run.population) is not None:
-        told["best"] = agent(run.best)
-        measured = run.meta.evaluation
-        if measured and measured.ref == run.best.turn.ref:
-            told["best"]["evaluation"] = vars(measured)
+        data["best"] = agent(run.best)
+        evaluation = run.meta.evaluation
+        if evaluation and evaluation.ref == run.best.turn.ref:
+            data["best"]["evaluation"] = vars(evaluation)
     if member is not None:
-        told["member"] = agent(run.member(member))
-    return told
+        data["member"] = agent(run.member(member))
+    return data
 
 
 def agent(one: Agent) -> dict[str, Json]:

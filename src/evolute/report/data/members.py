@@ -24,7 +24,7 @@ class MemberRow(TypedDict):
     error: str | None
 
 
-def of_member(member: Member) -> MemberRow:
+def member_row(member: Member) -> MemberRow:
     """The row of a member of a population."""
     last = member.last
     order = member.running or (None if last is None else last.order)
@@ -33,7 +33,7 @@ def of_member(member: Member) -> MemberRow:
     return _row(member.slot, order, turns=member.turns, steps=member.steps, score=score, error=error)
 
 
-def of_table(table: TurnTable, slot: int) -> MemberRow:
+def table_row(table: TurnTable, slot: int) -> MemberRow:
     """The same row, from a table of turns."""
     last, latest = table.last.get(slot), table.latest.get(slot)
     score = None if latest is None else float(table.score[latest])

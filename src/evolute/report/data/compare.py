@@ -48,12 +48,12 @@ class Estimate:
 
 
 def final(table: TurnTable) -> float:
-    """How good a run ended: its best as measured again in fresh episodes, or else its best score."""
-    best, measured = table.best, table.meta.evaluation
+    """How good a run ended: its best as evaluated in fresh episodes, or else its best score."""
+    best, evaluation = table.best, table.meta.evaluation
     if best is None:
         raise ConfigError(f"{table.folder} has no score yet, and cannot be compared")
-    if measured is not None and measured.ref == (table.member[best], table.turn[best]):
-        return float(measured.mean)
+    if evaluation is not None and evaluation.ref == (table.member[best], table.turn[best]):
+        return float(evaluation.mean)
     return float(table.score[best])
 
 
@@ -140,7 +140,7 @@ def _ends(ranked: list[Arm], label: str) -> Chart:
             series.append(Series("95 % interval", [place, place], [found.low, found.high], "winner", "links"))
         series.append(Series("interquartile mean", [place], [found.value], "winner", "points"))
     note = "Interquartile mean of the runs' final scores with its 95 % bootstrap interval; grey points are single runs."
-    return Chart("comparison", "Final score", Axis("", words=[arm.name for arm in ranked]), Axis(label), series, note)
+    return Chart("comparison", "Final score", Axis("", categories=[arm.name for arm in ranked]), Axis(label), series, note)
 
 
 def _curves(ranked: list[Arm], label: str) -> Chart:

@@ -16,7 +16,7 @@ import yaml
 from evolute.core.param import Float, Int, Param
 from evolute.core.population import Turn
 from evolute.core.space import Space
-from evolute.report.words import number, who
+from evolute.report.formats import number, who
 from evolute.runs.result import Agent, Run
 from evolute.runs.schedule import schedule_rows
 

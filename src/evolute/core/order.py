@@ -31,7 +31,7 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a member shall do next.
+    """What a member does next.
 
     `start` names the state to continue from, None means fresh weights. `own` is the member's own last state, for what
     it keeps when it inherits. `steps` of 0 asks for the run's interval and `seed` of 0 for one of the run's own: a strategy

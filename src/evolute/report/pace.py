@@ -15,7 +15,7 @@ WINDOW = 10.0
 
 @dataclass
 class Pace:
-    """Counts turns and steps over the last seconds, and over so many turns as there are members at least."""
+    """Counts turns and steps over the last seconds, and over at least one turn of every member."""
 
     stop: Stop
     interval: int

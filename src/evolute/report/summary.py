@@ -85,9 +85,9 @@ def _agent(title: str, data: dict[str, Json] | None, *, short: bool) -> Iterator
         f"{title}: member {data['member']}, score {formats.number(data['score'])}, after {data['steps']:,} steps of its line",
         style="green",
     )
-    if again := data.get("evaluation"):
-        mean, deviation = formats.number(again["mean"]), formats.number(again["deviation"])
-        yield Text(f"  measured again: {mean} ± {deviation} over {again['episodes']} fresh episodes", style="green")
+    if evaluation := data.get("evaluation"):
+        mean, deviation = formats.number(evaluation["mean"]), formats.number(evaluation["deviation"])
+        yield Text(f"  evaluated: {mean} ± {deviation} over {evaluation['episodes']} fresh episodes", style="green")
     yield Text(f"  now: {formats.hparams(data['hparams'])}")
     yield Text("  schedule along its line of descent (turns, hyper-parameters, score then):")
     yield from _shortened([_part(part) for part in data["schedule"]], short=short)
@@ -129,6 +129,6 @@ def _commands(data: dict[str, Json]) -> Text:
     return Text(
         f"run:    {data['run']}  ({formats.size(disk['total'])}; checkpoints {formats.size(disk['checkpoints'])}{bound})\n"
         f"show:   {typed('show', data['run'])}\n"
-        f"go on:  {typed('resume', data['run'])}{more}",
+        f"resume: {typed('resume', data['run'])}{more}",
         style="cyan",
     )

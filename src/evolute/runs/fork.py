@@ -1,7 +1,7 @@
 """Runs that begin with what another run has learnt: `init.from` its best, or with `init.turn` a moment of it, a fork.
 
 A fork with the same space and number of members takes over the journal up to that moment, and with it all that a
-strategy can learn from; its states are then restored as in any run that goes on. Otherwise the states are imported: turn
+strategy can learn from; its states are then restored as in any run that is resumed. Otherwise the states are imported: turn
 0 of each member is the other run's state, kept in a folder of its own, since this journal could not make it again.
 """
 
@@ -72,7 +72,7 @@ def until(decisions: list[Decision], turn: int) -> int:
 
 
 def restock(folder: Path) -> None:
-    """Imported states that were let go as checkpoints are at hand again when a run goes on."""
+    """Bring back imported states whose checkpoints were removed, so that a resumed run has them."""
     for path in (folder / IMPORTED).glob("*.state"):
         target = folder / folders.CHECKPOINTS / path.name
         if not target.exists():

@@ -1,6 +1,6 @@
 """All finished turns of a run as columns, read straight from its journal: what pictures and data frames are made of.
 
-A row is a turn; rows stand in order of arrival, so that the state a turn continued stands in a row before it.
+A row is a turn; rows are in order of arrival, so the turn that another one continued is always in a row before it.
 """
 
 from __future__ import annotations

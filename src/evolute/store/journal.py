@@ -316,7 +316,7 @@ def _connect_readonly(path: Path) -> sqlite3.Connection:
             raise
         return _open_uri(path, "immutable=1")
     except sqlite3.DatabaseError:
-        pass  # not a database at all, which is said with the schema
+        pass  # not a database at all, which `_checked` reports
     return db
 
 

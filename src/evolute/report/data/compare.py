@@ -123,7 +123,7 @@ def charts(tables: Sequence[TurnTable]) -> list[Chart]:
 
 
 def best_so_far(table: TurnTable, steps: Numbers) -> Numbers:
-    """The best score that any member had reached by so many steps of its own: NaN before the first."""
+    """The best score that any member had reached by each number of its own steps: NaN before the first."""
     scored = np.flatnonzero(np.isfinite(table.score))
     order = scored[np.argsort(table.member_steps[scored], kind="stable")]
     best = np.concatenate([[np.nan], np.maximum.accumulate(table.score[order])]) if len(order) else np.array([np.nan])

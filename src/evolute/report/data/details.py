@@ -1,4 +1,4 @@
-"""The whole story of a run as plain data: its population, the best one's schedule and descent, and what went wrong."""
+"""All details of a run as plain data: its population, the best one's schedule and descent, and what went wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evolute.runs.result import Agent, Run
 
 
 def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
-    """Everything that `show` tells; of the member asked for, or else of the best."""
+    """Everything that `show` shows; `member` adds the schedule and descent of that member."""
     data: dict[str, Json] = {
         "run": str(run.folder),
         "status": run.status,
@@ -59,7 +59,7 @@ def agent(one: Agent) -> dict[str, Json]:
 
 
 def schedule(line: Iterable[Turn]) -> list[dict[str, Json]]:
-    """The hyper-parameters along a line of descent, equal neighbours drawn together."""
+    """The hyper-parameters along a line of descent, equal neighbours merged."""
     parts: list[dict[str, Any]] = []
     for place, turn in enumerate(line):
         if parts and parts[-1]["hparams"] == turn.order.hparams:
@@ -106,7 +106,7 @@ def disk(run: Run) -> dict[str, int]:
 
 
 def longer(identity: Json) -> str:
-    """The override that lets a finished run go on: twice the limits it has."""
+    """The override that continues a finished run: twice its limits."""
     limits = {key: identity[key] for key in ("stop.turns", "stop.steps", "stop.time") if identity.get(key) is not None}
     doubled = [f"{key}={2 * value:g}" if isinstance(value, float) else f"{key}={2 * value}" for key, value in limits.items()]
     return " ".join([*doubled, *(["stop.score="] if identity.get("stop.score") is not None else [])])

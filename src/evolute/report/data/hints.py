@@ -17,7 +17,7 @@ EDGE = 0.02
 ALIKE = 0.1
 """A population whose parameters spread less than this share of a uniform draw has lost its diversity."""
 LEAST = 8
-"""With fewer turns of each member nothing is said."""
+"""With fewer turns of each member there are no hints."""
 
 
 def hints(table: TurnTable) -> list[str]:

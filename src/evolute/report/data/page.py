@@ -52,7 +52,7 @@ def facts(table: TurnTable) -> list[list[str]]:
         ["wall clock", formats.seconds(found["elapsed"])],
         ["steps per second", f"{found['speed']:,.0f}"],
         ["member time", formats.seconds(found["training"])],
-        ["take-overs", f"{found['inherited']:,.0f}"],
+        ["inherited", f"{found['inherited']:,.0f}"],
         ["failed turns", f"{found['failed']:,.0f}"],
         ["rescued members", f"{found['rescued']:,.0f}"],
         ["disk", formats.size(folders.size(table.folder))],

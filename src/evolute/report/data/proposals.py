@@ -37,9 +37,10 @@ def proposal_lines(data: Sequence[dict[str, Json]]) -> Iterator[str]:
 def _behind(why: dict[str, Json]) -> Iterator[str]:
     yield f"  model behind the last: {formats.hparams(why['model'])}"
     if region := why.get("region"):
-        anew = ", just begun anew" if region["anew"] else ""
+        restarted = ", just restarted" if region["anew"] else ""
         share = f"{region['radius']:.0%} of categories may differ"
-        yield f"  trust region: side {region['side']:g}, {share}, begun anew {formats.count(region['restarts'], 'time')}{anew}"
+        times = formats.count(region["restarts"], "time")
+        yield f"  trust region: side {region['side']:g}, {share}, restarted {times}{restarted}"
     for name, weights in why.get("weights", {}).items():
         yield f"  bandit's weights for {name}: {formats.hparams(weights)}"
 

@@ -1,4 +1,4 @@
-"""One line about a run, without reading all of it: for lists of runs."""
+"""One run as a row in a list of runs, without reading all of its journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of a run, in the order in which they tell its story."""
+"""The pictures of a run, in the order in which a page shows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evolute.runs.turns import TurnTable
 
 
 def charts(table: TurnTable) -> list[Chart]:
-    """Curves, family, hyper-parameters, importance, diversity, the strategy's model, time and money."""
+    """Curves, family, hyper-parameters, importance, diversity, the strategy's model, time and steps."""
     if not len(table):
         return []
     mattered = importance.chart(table)

@@ -13,7 +13,7 @@ from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 BINS = 8
 FEWEST = 24
-"""With fewer gains than this nothing is said."""
+"""With fewer gains than this there is no chart."""
 
 
 def importance(table: TurnTable) -> dict[str, float]:

@@ -30,7 +30,7 @@ def place(tmp_path_factory):
         "--folder", "a", cwd=folder,
     )  # fmt: skip
     assert "compiling" in out
-    assert "measured again: " in out
+    assert "evaluated: " in out
     assert "100 fresh episodes" in out
     return folder
 

@@ -10,7 +10,7 @@ import evolute
 from evolute.core.durability import Keep, Keeper, reachable
 from evolute.core.order import Ref
 from evolute.core.population import descent
-from evolute.report.story import disk
+from evolute.report.data.details import disk
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.journal import Journal
 

@@ -18,7 +18,7 @@ from tests.engines.workers import alive, appeared, children, killing, noisy, out
 
 import evolute
 from evolute.engines import spawned
-from evolute.report.story import story
+from evolute.report.data.details import run_details
 
 SETTINGS = {"space": {"lr": evolute.Float(1e-3, 0.5, log=True)}, "population": 8, "display": "none"}
 
@@ -34,7 +34,7 @@ def test_a_run_whose_workers_are_killed_all_the_time_ends_like_one_whose_are_not
     assert len(victims) >= 3
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
     assert all(member.turns == 20 for member in done.population.members)
-    assert story(done)["workers_lost"] >= 3
+    assert run_details(done)["workers_lost"] >= 3
     assert children() == []
 
 
@@ -58,7 +58,7 @@ def test_a_worker_that_is_stopped_past_its_lease_is_replaced_and_its_late_report
     told = [body["text"] for _, kind, body in done.notes if kind in ("worker lost", "late report")]
     assert "worker 0 died (silent for more than 3 s); another one takes its place" in told
     assert "worker 0, which had been given up, reported late: its report was rejected" in told
-    assert story(done)["workers_lost"] >= 1
+    assert run_details(done)["workers_lost"] >= 1
 
 
 LEADER = """

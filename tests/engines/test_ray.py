@@ -17,7 +17,7 @@ from tests.engines.mpiexec import ROOT
 from tests.engines.workers import noisy, outcome
 
 import evolute
-from evolute.report.story import story
+from evolute.report.data.details import run_details
 from evolute.runs.result import Run
 
 ENV = {
@@ -35,7 +35,7 @@ def test_a_node_that_is_removed_takes_its_workers_with_it_and_the_run_goes_on(tm
     done = subprocess.run(command, cwd=ROOT, env={**ENV, **TOKEN}, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     assert outcome(tmp_path / "cut") == outcome(tmp_path / "whole")
-    assert story(Run.open(tmp_path / "cut"))["workers_lost"] == 1
+    assert run_details(Run.open(tmp_path / "cut"))["workers_lost"] == 1
 
 
 def test_a_run_that_was_started_inline_is_resumed_on_ray(tmp_path):

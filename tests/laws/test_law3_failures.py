@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import evolute
-from evolute.report.story import story
+from evolute.report.data.details import run_details
 
 
 def misbehave(kind: str):
@@ -89,7 +89,7 @@ def test_a_failing_member_is_replaced_from_a_donor_in_the_next_turn(tmp_path, ki
         assert turns[2].order.start.member in (1, 2, 3)
         assert turns[2].order.start.turn == 1
     assert all(member.turns == 4 for member in run.population.members)
-    told = story(run)
+    told = run_details(run)
     assert told["failed"] >= 2
     assert told["rescued"] >= 2
 

@@ -10,7 +10,7 @@ from tests.report import synthetic
 
 import evolute
 from evolute.config.error import ConfigError
-from evolute.report.compare import arms, best_so_far, charts, comparison, estimated, final, improvement, iqm
+from evolute.report.data.compare import arms, best_so_far, charts, comparison, estimated, final, improvement, iqm
 from evolute.runs.turns import TurnTable
 from evolute.store.meta import Evaluation
 
@@ -42,7 +42,7 @@ def test_runs_that_differ_in_the_seed_alone_are_one_arm(tmp_path):
     assert found["pairs"][0]["better"]["value"] == 1.0
     assert found["arms"][0]["scores"] == [max(table.score[row] for row in table.latest.values()) for table in tables[3:]]
     ends, progress = charts(tables)
-    assert list(ends.x.words) == ["other", "pbt"]
+    assert list(ends.x.categories) == ["other", "pbt"]
     assert progress.series[0].y[-1] == pytest.approx(iqm(np.array([np.nanmax(table.score) for table in tables[3:]])))
 
 

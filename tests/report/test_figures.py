@@ -10,7 +10,7 @@ from tests.report import synthetic
 
 import evolute
 from evolute.core.population import descent
-from evolute.report.figures import cost, diversity, importance, model
+from evolute.report.figures import diversity, importance, model, speed
 from evolute.report.figures.all import charts
 from evolute.report.figures.chart import BUDGET, to_json
 from evolute.report.figures.curves import by_line, by_member, chains, living
@@ -51,7 +51,7 @@ def test_the_table_equals_the_population_folded_from_the_journal(run, table):
     for row in range(len(table)):
         turn = turns[(table.member[row], table.turn[row])]
         assert table.score[row] == turn.score or (turn.score is None and np.isnan(table.score[row]))
-        assert (table.steps[row], table.line[row]) == (turn.report.steps, turn.steps)
+        assert (table.steps[row], table.line_steps[row]) == (turn.report.steps, turn.steps)
         assert table.hparams[row] == turn.order.hparams
         assert bool(table.failed[row]) == turn.failed
         parent = int(table.parent[row])
@@ -61,7 +61,7 @@ def test_the_table_equals_the_population_folded_from_the_journal(run, table):
 
 
 def test_the_winners_line_is_the_best_ones_line_of_descent(run, table):
-    line = [(table.member[row], table.turn[row]) for row in table.winners]
+    line = [(table.member[row], table.turn[row]) for row in table.best_line]
     assert line == [turn.ref for turn in descent(run.best.turn)][::-1]
 
 
@@ -106,9 +106,11 @@ def test_a_hyper_parameters_path_has_every_value_and_the_winners_schedule(run, t
     assert list(winner.y) == [hparams["lr"] for hparams in run.best.schedule]
     for series, member in zip(chart.series, run.population.members, strict=False):
         assert list(series.y) == [turn.order.hparams["lr"] for turn in list(member.history())[::-1]]
-    words = path(table, "kind")
-    assert list(words.y.words) == ["a", "b"]
-    assert [words.y.words[int(place)] for place in words.series[-1].y] == [hparams["kind"] for hparams in run.best.schedule]
+    kinds = path(table, "kind")
+    assert list(kinds.y.categories) == ["a", "b"]
+    assert [kinds.y.categories[int(place)] for place in kinds.series[-1].y] == [
+        hparams["kind"] for hparams in run.best.schedule
+    ]
 
 
 def test_the_parameter_that_decides_gains_is_the_important_one(tmp_path):
@@ -140,21 +142,21 @@ def test_founders_are_those_that_still_have_descendants(run, table):
 
 def test_totals_are_the_journals(run, table):
     turns = history(run).values()
-    found = cost.totals(table)
+    found = speed.totals(table)
     assert found["turns"] == len(turns)
     assert found["steps"] == sum(turn.report.steps for turn in turns)
     assert found["elapsed"] == run.elapsed
     assert found["failed"] == sum(turn.failed for turn in turns) > 0
-    drawn = {chart.key: chart for chart in cost.charts(table)}
+    drawn = {chart.key: chart for chart in speed.charts(table)}
     assert drawn["steps"].series[0].y[-1] == found["steps"]
     assert sum(drawn["failures"].series[0].y) == found["failed"]
 
 
 def test_speeds_add_up_to_all_steps():
     elapsed, steps = np.array([1.0, 2.0, 3.0, 4.0]), np.cumsum([10, 10, 30, 30])
-    middles, speed = cost.speeds(elapsed, steps)
+    middles, rates = speed.speeds(elapsed, steps)
     assert list(middles) == [1.0, 3.0]
-    assert list(speed) == [10.0, 30.0]
+    assert list(rates) == [10.0, 30.0]
 
 
 def test_a_models_predictions_are_set_against_what_was_gained(tmp_path):
@@ -164,14 +166,14 @@ def test_a_models_predictions_are_set_against_what_was_gained(tmp_path):
     for row, predicted, sure, got in zip(rows, expected, uncertainty, gain, strict=True):
         assert predicted == table.why[row]["gain"]
         assert sure == table.why[row]["uncertainty"]
-        assert got == table.told[row] - table.score[table.parent[row]]
+        assert got == table.own_score[row] - table.score[table.parent[row]]
     keys = {chart.key for chart in charts(table)}
     assert {"predictions", "region", "weights-activation"} <= keys
 
 
 def test_big_pictures_are_thinned_and_say_so(tmp_path, monkeypatch):
     table = TurnTable.read(synthetic.synthetic(tmp_path / "long", members=16, turns=100))
-    monkeypatch.setattr("evolute.report.figures.thin.stride.__defaults__", (300,))
+    monkeypatch.setattr("evolute.report.figures.downsample.stride.__defaults__", (300,))
     chart = by_member(table)
     assert "One turn in 6 is drawn." in chart.note
     assert sum(len(series.x) for series in chart.series if series.role == "member") < 400 < BUDGET

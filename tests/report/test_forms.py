@@ -13,7 +13,8 @@ import yaml
 import evolute
 from evolute.core.param import Choice, Float
 from evolute.core.space import Space
-from evolute.report.schedule import form, rows, to_csv, to_yaml
+from evolute.report.data.schedule import form, to_csv, to_yaml
+from evolute.runs.schedule import schedule_rows
 
 STEPS = np.arange(20) * 100.0
 SCALE = Float(1e-6, 10.0, log=True)
@@ -55,4 +56,4 @@ def test_files_hold_the_line_of_descent(tmp_path):
     read = list(csv.DictReader(io.StringIO(to_csv(line, space))))
     assert [{name: float(row[name]) for name in space} for row in read] == run.best.schedule
     assert [float(row["score"]) for row in read] == [turn.score for turn in line]
-    assert [row["seed"] for row in rows(line, seeds=True)] == [turn.order.seed for turn in line]
+    assert [row["seed"] for row in schedule_rows(line, seeds=True)] == [turn.order.seed for turn in line]

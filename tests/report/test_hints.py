@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import evolute
-from evolute.report.hints import hints
+from evolute.report.data.hints import hints
 from evolute.runs.turns import TurnTable
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from evolute.core.population import Population
 from evolute.core.stop import Stop
-from evolute.report import words
+from evolute.report import formats
 from evolute.report.pace import Pace
 
 
@@ -39,7 +39,7 @@ def test_a_fast_run_shows_the_speed_of_the_last_seconds(monkeypatch):
 
 @pytest.mark.parametrize(("value", "text"), [(1234.5, "1,234"), (9.44, "9.4"), (0.253, "0.25"), (0, "0")])
 def test_a_rate_is_never_rounded_to_nothing(value, text):
-    assert words.rate(value) == text
+    assert formats.rate(value) == text
 
 
 def test_one_turn_is_not_several():

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import evolute
-from evolute.report.story import story
+from evolute.report.data.details import run_details
 from evolute.runs.result import Run
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
@@ -28,11 +28,11 @@ evolute.run(train, space={"h": [0, 1]}, population=3, stop={"turns": 50}, folder
 """
 SHOW = """
 import os, sys
-from evolute.report.story import story
+from evolute.report.data.details import run_details
 from evolute.runs.result import Run
-story(Run.open(sys.argv[1]))
+run_details(Run.open(sys.argv[1]))
 os.getuid() or os.setuid(65534)
-print(story(Run.open(sys.argv[1]))["turns"])
+print(run_details(Run.open(sys.argv[1]))["turns"])
 """
 
 
@@ -49,11 +49,11 @@ def test_a_run_can_be_read_all_the_time_while_it_is_written(tmp_path, mode):
     seen = []
     while writer.is_alive():
         if (tmp_path / "run" / "journal.sqlite").exists():
-            seen.append(story(Run.open(tmp_path / "run"))["turns"])
+            seen.append(run_details(Run.open(tmp_path / "run"))["turns"])
     writer.join()
     assert len(seen) > 5
     assert seen == sorted(seen)
-    assert story(Run.open(tmp_path / "run"))["turns"] == 750
+    assert run_details(Run.open(tmp_path / "run"))["turns"] == 750
 
 
 def test_a_killed_run_in_a_folder_that_cannot_be_written_is_read_to_its_last_turn(tmp_path):
@@ -62,7 +62,7 @@ def test_a_killed_run_in_a_folder_that_cannot_be_written_is_read_to_its_last_tur
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "run")], capture_output=True)
     folder = tmp_path / "run"
     assert (folder / "journal.sqlite-wal").stat().st_size > 0
-    truth = story(Run.open(folder))["turns"]
+    truth = run_details(Run.open(folder))["turns"]
     assert truth >= 3 * 19
     for path in folder.rglob("*"):
         path.chmod(0o555 if path.is_dir() else 0o444)
@@ -84,5 +84,5 @@ def test_a_journal_that_does_not_fit_together_gives_a_sentence(tmp_path):
 def test_a_glance_tells_what_the_whole_story_tells(tmp_path):
     made = evolute.run(preset="toy", folder=tmp_path / "run", display="none")
     journal = Journal.read(made.folder)
-    assert journal.glance() == (100, made.best.score)
+    assert (journal.turn_count(), journal.best_score()) == (100, made.best.score)
     journal.close()

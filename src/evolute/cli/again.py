@@ -10,10 +10,10 @@ from evolute.cli.pictures import write
 from evolute.cli.train import trained
 from evolute.config.error import ConfigError
 from evolute.config.layers import Setting, override
-from evolute.report import words
+from evolute.report import formats
+from evolute.report.data.schedule import schedule_text
 from evolute.report.display import Display
-from evolute.report.schedule import schedule_text
-from evolute.report.words import who
+from evolute.report.formats import who
 from evolute.runs.replay import Replayed
 from evolute.runs.replay import replay as replayed
 from evolute.runs.result import Agent, Run
@@ -35,7 +35,7 @@ def replay(
 
     trained(train, as_json=False)
     found = made[0]
-    print(f"the line that was replayed ended at score {words.number(agent.score)} after {len(found.line):,} turns")
+    print(f"the line that was replayed ended at score {formats.number(agent.score)} after {len(found.line):,} turns")
     if found.same is None:
         return
     if found.same < len(found.line):

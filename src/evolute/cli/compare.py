@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,14 +12,16 @@ from rich.text import Text
 
 from evolute.config.error import ConfigError
 from evolute.core.order import Json
-from evolute.report import words
-from evolute.report.compare import charts, comparison
+from evolute.report import formats
+from evolute.report.data.compare import charts, comparison
 from evolute.report.summary import printed
 from evolute.runs.turns import TurnTable
 
+PICTURE = Path("comparison.png")
+
 
 def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> None:
-    """Same-task runs in a table and a picture."""
+    """Same-task runs in a table and a picture, which is `PICTURE` by default; an empty path draws none."""
     if len(set(folders)) < 2:
         raise ConfigError("compare needs at least two different runs")
     tables = [TurnTable.read(folder) for folder in folders]
@@ -27,12 +30,23 @@ def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> Non
         print(json.dumps(found))
     else:
         _show(found)
-    if path is not None:
-        from evolute.report import draw
+    if path is None or path.name:
+        _draw(tables, path, as_json=as_json)
 
-        draw.write(charts(tables), "comparison", path)
-        if not as_json:
-            print(f"wrote {path}")
+
+def _draw(tables: Sequence[TurnTable], path: Path | None, *, as_json: bool) -> None:
+    """The picture; if nobody asked for it, it is left out where it cannot be drawn."""
+    try:
+        from evolute.report import draw
+    except ConfigError as error:
+        if path is not None:
+            raise
+        print(f"no picture: {error}", file=sys.stderr)
+        return
+    path = path or PICTURE
+    draw.write(charts(tables), "comparison", path)
+    if not as_json:
+        print(f"wrote {path}")
 
 
 def _show(found: dict[str, Json]) -> None:
@@ -41,7 +55,7 @@ def _show(found: dict[str, Json]) -> None:
         grid.add_column(column, justify="left" if column == "arm" else "right", no_wrap=True)
     for arm in found["arms"]:
         middle = arm["iqm"]
-        figures = [words.number(middle["value"]), _interval(middle), words.number(arm["mean"])]
+        figures = [formats.number(middle["value"]), _interval(middle), formats.number(arm["mean"])]
         grid.add_row(Text(arm["name"]), str(len(arm["runs"])), *figures)
     printed(grid)
     for pair in found["pairs"]:
@@ -56,4 +70,4 @@ def _show(found: dict[str, Json]) -> None:
 def _interval(estimate: dict[str, Json]) -> str:
     if estimate["low"] is None:
         return "–"
-    return f"{words.number(estimate['low'])} to {words.number(estimate['high'])}"
+    return f"{formats.number(estimate['low'])} to {formats.number(estimate['high'])}"

@@ -10,7 +10,7 @@ from evolute.core.order import Order
 from evolute.core.population import Population
 from evolute.core.rng import stream
 from evolute.core.tree import pack
-from evolute.report import words
+from evolute.report import formats
 from evolute.runs.assemble import assembled
 
 JOURNAL_BYTES = 600
@@ -43,10 +43,10 @@ def _expected(config: Config, existing: Path | None) -> dict[str, str]:
     steps = size * (config.settings.stop.steps or (turns or 0) * config.settings.interval)
     new = f"a new folder {Path(config.settings.runs) / config.name}-N"
     return {
-        "members": f"{size}, in {words.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
+        "members": f"{size}, in {formats.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
         "turns": f"{turns:,} of each member, {config.settings.interval:,} steps each" if turns else "until the run is stopped",
         "steps": f"{steps:,} of the whole population" if turns else "until the run is stopped",
-        "disk": f"{_disk(config, size, turns or 0, state)}; journal {words.size(JOURNAL_BYTES * size * (turns or 0))}",
+        "disk": f"{_disk(config, size, turns or 0, state)}; journal {formats.size(JOURNAL_BYTES * size * (turns or 0))}",
         "run": f"goes on with {existing}" if existing else new,
     }
 
@@ -55,7 +55,7 @@ def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
     most = config.settings.keep.most(size, turns, barrier=config.settings.mode == "sync")
     if state is None:
         return f"checkpoints of at most {most:,} states, whose size shows after the first turn"
-    return f"checkpoints at most {words.size(most * state)} ({most:,} states of {words.size(state)})"
+    return f"checkpoints at most {formats.size(most * state)} ({most:,} states of {formats.size(state)})"
 
 
 def _first(config: Config) -> tuple[list[Order], dict[str, int], int | None]:

@@ -76,17 +76,17 @@ def list_runs(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """List runs: state, best score, age, size."""
-    from evolute.report.listing import row
+    from evolute.report.data.run_row import run_row
     from evolute.runs import folders
 
-    rows = [row(folder) for folder in folders.runs(parent)]
+    rows = [run_row(folder) for folder in folders.runs(parent)]
     if as_json:
         print(json.dumps(rows))
         return
-    from evolute.report.summary import listing, printed
+    from evolute.report.summary import printed, runs_table
 
     if rows:
-        printed(listing(rows))
+        printed(runs_table(rows))
     else:
         print(f"no runs in {parent}")
 
@@ -98,20 +98,20 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Tell the whole story of a run: population, best schedule, line of descent."""
-    from evolute.report.hints import hints
-    from evolute.report.story import first_failure, story
+    from evolute.report.data.details import first_failure, run_details
+    from evolute.report.data.hints import hints
     from evolute.runs.result import Run
     from evolute.runs.turns import TurnTable
 
     opened = Run.open(located(folder))
-    told = {**story(opened, member), "hints": hints(TurnTable.read(opened.folder))}
+    told = {**run_details(opened, member), "hints": hints(TurnTable.read(opened.folder))}
     if as_json:
         print(json.dumps(told))
         return
-    from evolute.report.summary import full, printed
+    from evolute.report.summary import full_summary, printed
 
     failure = first_failure(opened.population)
-    printed(full(told, None if failure is None else failure.report.error))
+    printed(full_summary(told, None if failure is None else failure.report.error))
 
 
 @app.command()
@@ -226,13 +226,15 @@ def compare(
     folders: Annotated[
         list[Path], typer.Argument(metavar="RUN…", help="Runs of one task; those equal but for the seed are an arm.")
     ],
-    path: Annotated[Path | None, typer.Option("-o", "--out", help="The picture; `-o ''` draws none.")] = Path("comparison.png"),
+    path: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The picture; by default comparison.png, `-o ''` draws none.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Compare runs of one task: interquartile mean, bootstrap intervals, probability of improvement."""
     from evolute.cli.compare import compare
 
-    compare([located(folder) for folder in folders], path if path and path.name else None, as_json=as_json)
+    compare([located(folder) for folder in folders], path, as_json=as_json)
 
 
 @app.command()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from evolute.config.error import ConfigError
-from evolute.report import words
+from evolute.report import formats
+from evolute.report.data.hints import hints
 from evolute.report.figures.all import charts
-from evolute.report.hints import hints
 from evolute.runs.turns import TurnTable
 from evolute.store.error import StoreError
 
@@ -59,6 +59,6 @@ def _filled(folder: Path) -> TurnTable:
 
 
 def _told(path: Path, table: TurnTable) -> None:
-    print(f"wrote {path} ({words.size(path.stat().st_size)}): {len(table):,} turns of {table.size} members")
+    print(f"wrote {path} ({formats.size(path.stat().st_size)}): {len(table):,} turns of {table.size} members")
     for hint in hints(table):
         print(f"hint: {hint}")

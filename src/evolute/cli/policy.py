@@ -13,8 +13,8 @@ from rich.console import Console
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
 from evolute.policy import Policy
-from evolute.report import words
-from evolute.report.words import who
+from evolute.report import formats
+from evolute.report.formats import who
 from evolute.runs.assemble import assembled
 from evolute.runs.result import Agent, Run
 from evolute.runs.states import choices_of, remembered
@@ -50,7 +50,7 @@ def export(folder: Path, path: Path | None, member: int | None) -> None:
         policy.save(path)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
-    print(f"wrote {path} ({words.size(path.stat().st_size)}): {who(agent)}")
+    print(f"wrote {path} ({formats.size(path.stat().st_size)}): {who(agent)}")
     print(f"use it, {policy.use(path)}")
 
 
@@ -82,7 +82,7 @@ def play(
     if film is not None:
         found["pictures"] = _film(folder, config, _policy(agent), film, seed, sample=sample)
         if not as_json:
-            print(f"wrote {film} ({found['pictures']} pictures, {words.size(film.stat().st_size)})")
+            print(f"wrote {film} ({found['pictures']} pictures, {formats.size(film.stat().st_size)})")
     if as_json:
         print(json.dumps(found))
 

@@ -15,8 +15,8 @@ from evolute.config.layers import Setting, file, override, preset, stack
 from evolute.config.resolve import Config, resolved
 from evolute.core.interrupt import Interrupted
 from evolute.core.protocols import Followed
+from evolute.report.data.details import run_details
 from evolute.report.display import Display, display_for
-from evolute.report.story import story
 from evolute.report.summary import printed, summary
 from evolute.runs.result import Run
 from evolute.runs.session import Launch, choose, launch, proceed
@@ -75,7 +75,7 @@ def trained(train: Callable[[Display], Run], *, as_json: bool) -> None:
 
 
 def _conclude(run: Run, out: IO[str], *, as_json: bool) -> None:
-    told = story(run)
+    told = run_details(run)
     if as_json:
         print(json.dumps({"event": "end", **told}), file=out, flush=True)
     else:

@@ -1,4 +1,4 @@
-"""What the loop tells whoever watches a run: a display, a JSON stream, a test."""
+"""The events of a run, for whoever watches it: a display, a JSON stream, a log, a test."""
 
 from __future__ import annotations
 

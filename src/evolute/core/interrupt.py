@@ -14,7 +14,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(KeyboardInterrupt):
-    """A person or a scheduler asked the run to stop. `code` is the exit code that says so, `saved` says how to go on."""
+    """A person or a scheduler asked the run to stop. `code` is the exit code that says so, `saved` says how to resume."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -24,7 +24,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class Interrupts:
-    """Remembers a signal until the run stands where it can be taken."""
+    """Remembers a signal until the run reaches a point where it can stop."""
 
     pending: int | None = None
     _open: bool = False

@@ -31,7 +31,7 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a member shall do next.
+    """What a member does next.
 
     `start` names the state to continue from, None means fresh weights. `own` is the member's own last state, for what
     it keeps when it inherits. `steps` of 0 asks for the run's interval and `seed` of 0 for one of the run's own: a strategy
@@ -120,8 +120,7 @@ class Report:
     @property
     def reason(self) -> str:
         """The error's last line, which names the exception."""
-        lines = (self.error or "").strip().splitlines()
-        return lines[-1] if lines else ""
+        return last_line(self.error or "")
 
     def to_json(self) -> dict[str, Json]:
         """The report without its order's name; what is not set is left out."""
@@ -146,6 +145,12 @@ class Report:
             error=body.get("error"),
             seconds=seconds,
         )
+
+
+def last_line(error: str) -> str:
+    """The last line of an error's text."""
+    lines = error.strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def _ref(pair: list[int] | None) -> Ref | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from evolute.core.lineage import carried_score, line_steps, used_steps
 from evolute.core.order import Hparams, Json, Order, Ref, Report
 from evolute.core.ranking import top
 
@@ -129,18 +130,16 @@ class Population:
     def _fold(self, member: Member, report: Report) -> Member:
         order = report.order
         parent = None if order.start is None else self.find(order.start)
-        score = report.metrics.get("score")
-        if score is None and parent is not None and not report.failed:
-            score = parent.score
-        steps = report.steps + (0 if parent is None else parent.steps)
+        before = None if parent is None else parent.score
+        score = carried_score(report.metrics.get("score"), failed=report.failed, parent=before)
+        steps = line_steps(report.steps, None if parent is None else parent.steps)
         turn = Turn(order, report, member.last, parent, score, steps)
         latest = member.latest if report.failed else turn
         return Member(member.slot, None, turn, latest, member.steps + _used(report))
 
 
 def _used(report: Report) -> int:
-    """What a turn takes from its member's budget of steps: a failed one all that was ordered, or it could fail for ever."""
-    return report.order.steps if report.failed else report.steps
+    return used_steps(report.order.steps, report.steps, failed=report.failed)
 
 
 def descent(turn: Turn) -> Iterator[Turn]:
@@ -153,5 +152,4 @@ def descent(turn: Turn) -> Iterator[Turn]:
 
 def best(population: Population) -> Turn | None:
     """The highest-scoring latest turn; ties go to the lower slot."""
-    latest = [member.latest for member in population.members if member.latest is not None]
-    return top(latest, lambda turn: turn.score)
+    return top((member.latest for member in population.members if member.latest is not None), lambda turn: turn.score)

@@ -150,7 +150,7 @@ class EngineError(RuntimeError):
 
 
 class Followed(Exception):  # noqa: N818
-    """This process has worked for another one that led, and is done; `opening` is what it was told, if all ended well."""
+    """This process has worked for another one, which led, and is done; `opening` is what that one sent, if all ended well."""
 
     def __init__(self, opening: Json) -> None:
         super().__init__("another process led this run")
@@ -187,7 +187,7 @@ class JoinedEngine(Protocol):
         """In the process that leads, a way to tell the others what to build.
 
         In the others this serves the leader until it is done, and then raises Followed. `build` makes what trains there of
-        what the leader told.
+        what the leader sent.
         """
 
 

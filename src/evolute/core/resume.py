@@ -30,7 +30,7 @@ class Decision:
 
 
 Needs = Callable[[Sequence[Decision], Population], set[Ref]]
-"""The states that a run needs to go on after these decisions."""
+"""The states that a run needs to continue after these decisions."""
 
 
 class UnrepeatableError(RuntimeError):
@@ -109,7 +109,7 @@ def remake(
 
 
 def _remake(population: Population, wave: Sequence[Order], engine: Engine) -> None:
-    """One wave; what fails by chance is tried again."""
+    """One wave; what fails is tried again, up to `TRIES` times."""
     orders = list(wave)
     for _ in range(TRIES):
         reports = _finished(engine, orders)
@@ -137,7 +137,7 @@ def _finished(engine: Engine, orders: Sequence[Order]) -> list[Report]:
 
 @dataclass(frozen=True)
 class Rewind:
-    """How far to go back: so many decisions stay, and of their reports these are void, so that the orders run again."""
+    """How far to go back: how many decisions to keep, and which of their reports are void, so that these orders run again."""
 
     decisions: int
     void: list[Ref]

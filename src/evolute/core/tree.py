@@ -148,7 +148,7 @@ def _pack(tree: Tree, path: Path, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if _is_jax(tree):
         return _leaf("a", np.asarray(tree), path, arrays)
     raise TypeError(
-        f"{_told(path)} is a {kind.__module__}.{kind.__qualname__}: a state may hold dicts, lists, tuples, numpy arrays, "
+        f"{_place(path)} is a {kind.__module__}.{kind.__qualname__}: a state may hold dicts, lists, tuples, numpy arrays, "
         "numbers, strings, bytes and None; convert it, or give the learner as a class with train, save and load"
     )
 
@@ -156,7 +156,7 @@ def _pack(tree: Tree, path: Path, arrays: list[np.ndarray[Any, Any]]) -> Any:
 def _leaf(name: str, array: np.ndarray[Any, Any], path: Path, arrays: list[np.ndarray[Any, Any]]) -> dict[str, int]:
     dtype = array.dtype
     if dtype.hasobject or dtype.kind == "V":
-        raise TypeError(f"{_told(path)} is an array of {dtype}: only plain numbers, booleans and text can be kept")
+        raise TypeError(f"{_place(path)} is an array of {dtype}: only plain numbers, booleans and text can be kept")
     arrays.append(array if array.flags.c_contiguous else np.ascontiguousarray(array))
     return {name: len(arrays) - 1}
 
@@ -164,11 +164,12 @@ def _leaf(name: str, array: np.ndarray[Any, Any], path: Path, arrays: list[np.nd
 def _key(key: Any, path: Path) -> str | int:
     if isinstance(key, (str, int)) and not isinstance(key, bool):
         return key
-    raise TypeError(f"{_told(path)} has the key {key!r}: the keys of a state's dicts must be str or int")
+    raise TypeError(f"{_place(path)} has the key {key!r}: the keys of a state's dicts must be str or int")
 
 
-def _told(path: Path) -> str:
-    return "state" if path is None else f"{_told(path[0])}[{path[1]!r}]"
+def _place(path: Path) -> str:
+    """Where a node is, as code."""
+    return "state" if path is None else f"{_place(path[0])}[{path[1]!r}]"
 
 
 def _unpack(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Tree:

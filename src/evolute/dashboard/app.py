@@ -97,7 +97,7 @@ class Views:
         )
 
     def _compared(self, names: list[str]) -> Json:
-        from evolute.report.compare import charts, comparison
+        from evolute.report.data.compare import charts, comparison
         from evolute.report.figures.chart import to_json
         from evolute.runs.turns import TurnTable
 
@@ -139,7 +139,7 @@ def _sentence(text: str, status: int) -> Response:
 
 def _schedule(kind: str) -> Callable[[Path], bytes]:
     def make(folder: Path) -> bytes:
-        from evolute.report.schedule import schedule_text
+        from evolute.report.data.schedule import schedule_text
         from evolute.runs.result import Run
 
         run = Run.open(folder)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evolute.core.order import Json
-from evolute.report.listing import row
-from evolute.report.overview import overview
+from evolute.report.data.page import page_data
+from evolute.report.data.run_row import run_row
 from evolute.runs import folders
 from evolute.runs.turns import TurnTable
 from evolute.store.journal import FILE
@@ -62,7 +62,7 @@ class Shelf:
         now, known = stamp(folder), self._rows.get(folder)
         if known is not None and known[0] == now:
             return {**known[1], "age": time.time() - known[1]["created"]}
-        made = row(folder)
+        made = run_row(folder)
         self._rows[folder] = (now, {**made, "created": time.time() - made["age"]})
         return made
 
@@ -95,7 +95,7 @@ class Shelf:
     def _read(self, name: str, folder: Path, now: Stamp) -> Json:
         started = time.monotonic()
         try:
-            made = {**overview(TurnTable.read(folder)), "id": name}
+            made = {**page_data(TurnTable.read(folder)), "id": name}
             with self._lock:
                 self._books[name] = Book(now, made, time.monotonic(), time.monotonic() - started)
             return made

@@ -10,7 +10,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from evolute.core.lineage import used_steps
 from evolute.core.population import Population, Turn, best, descent
+from evolute.core.ranking import top
 from evolute.logs.event_file import EventFile
 from evolute.logs.log import Opening, scalars, told
 
@@ -33,7 +35,8 @@ class TensorBoardLog:
     def turns(self, turns: Sequence[Turn]) -> None:
         for turn in turns:
             slot = turn.ref.member
-            self._used[slot] = self._used.get(slot, 0) + turn.report.steps
+            used = used_steps(turn.order.steps, turn.report.steps, failed=turn.failed)
+            self._used[slot] = self._used.get(slot, 0) + used
             if slot not in self._members:
                 self._members[slot] = EventFile(self._place / f"member-{slot:04d}")
             if not turn.failed:
@@ -44,9 +47,9 @@ class TensorBoardLog:
         for file in (*self._members.values(), self._events):
             file.flush()
         if time.monotonic() - self._lines_at > EVERY:
-            scored = [turn for turn in self._latest.values() if turn.score is not None]
-            if scored:
-                self._line("line-of-best", max(scored, key=lambda turn: turn.score or 0.0))
+            leader = top((self._latest[slot] for slot in sorted(self._latest)), lambda turn: turn.score)
+            if leader is not None:
+                self._line("line-of-best", leader)
             self._lines_at = time.monotonic()
 
     def event(self, text: str) -> None:
@@ -57,9 +60,9 @@ class TensorBoardLog:
         for member in population.members:
             if member.latest is not None:
                 self._line(f"line-{member.slot:04d}", member.latest)
-        top = best(population)
-        if top is not None:
-            self._line("line-of-best", top)
+        leader = best(population)
+        if leader is not None:
+            self._line("line-of-best", leader)
         for file in (*self._members.values(), self._events):
             file.close()
 

@@ -1,1 +1,1 @@
-"""What people see of a run: while it goes on, at its end, and afterwards. Reads core and store only, no plug-in."""
+"""What people see of a run: while it trains, at its end, and afterwards. Imports no plug-in."""

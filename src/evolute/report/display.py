@@ -14,7 +14,7 @@ from evolute.runs.session import Launch
 
 
 class Screen(Protocol):
-    """Shows one run as it goes on."""
+    """Shows one run while it trains."""
 
     def begin(self, folder: Path, config: Config, population: Population) -> None: ...
     def watch(self, event: Event) -> None: ...

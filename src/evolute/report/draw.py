@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
-
+from evolute.config.error import ConfigError
 from evolute.report.figures.chart import Chart, Series
 from evolute.store.error import StoreError
+
+try:
+    from matplotlib import rc_context
+    from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter
+except ImportError as error:
+    raise ConfigError("pictures need matplotlib: pip install 'evolute[plot]'") from error
 
 CYCLE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7a00", "#7f7f7f"]
 """Okabe and Ito's colours, which people with colour-blindness can tell apart."""
@@ -84,13 +88,13 @@ def draw(axes: Axes, chart: Chart, *, dark: bool = False) -> None:
         _series(axes, series, style)
     if chart.y.log:
         axes.set_yscale("log")
-    for axis, words in ((axes.xaxis, chart.x.words), (axes.yaxis, chart.y.words)):
-        if not words:
+    for axis, categories in ((axes.xaxis, chart.x.categories), (axes.yaxis, chart.y.categories)):
+        if not categories:
             axis.set_major_formatter(FuncFormatter(lambda value, place: tick(value)))
-    if chart.y.words:
-        axes.set_yticks(range(len(chart.y.words)), [_cut(word) for word in chart.y.words])
-    if chart.x.words:
-        axes.set_xticks(range(len(chart.x.words)), [_cut(word) for word in chart.x.words], rotation=25, ha="right")
+    if chart.y.categories:
+        axes.set_yticks(range(len(chart.y.categories)), [_cut(name) for name in chart.y.categories])
+    if chart.x.categories:
+        axes.set_xticks(range(len(chart.x.categories)), [_cut(name) for name in chart.x.categories], rotation=25, ha="right")
     axes.autoscale_view()
     _legend(axes, chart, used)
 

@@ -7,14 +7,14 @@ import json
 from importlib import resources
 
 from evolute.core.order import Json
-from evolute.report.overview import overview
+from evolute.report.data.page import page_data
 from evolute.runs.turns import TurnTable
 
 
 def report(table: TurnTable) -> str:
     """The page of one run."""
     start = 'new RunPage.Page(document.querySelector("main"), JSON.parse(document.getElementById("data").textContent));'
-    return page(f"{table.name} – Evolute", overview(table), scripts=[asset("charts.js"), asset("run.js"), start])
+    return page(f"{table.name} – Evolute", page_data(table), scripts=[asset("charts.js"), asset("run.js"), start])
 
 
 def page(title: str, data: Json, *, scripts: list[str]) -> str:

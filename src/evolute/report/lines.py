@@ -12,7 +12,7 @@ from typing import IO
 from evolute.config.resolve import Config
 from evolute.core.events import Event, Notice, Progressed, Reported
 from evolute.core.population import Population, best
-from evolute.report import words
+from evolute.report import formats
 from evolute.report.pace import Pace
 
 EVERY = 2.0
@@ -42,7 +42,7 @@ class Lines:
     def begin(self, folder: Path, config: Config, population: Population) -> None:
         self._pace = Pace(config.stop, config.settings.interval, config.settings.population)
         self._pace.count(0, 0)
-        self._say(f"training {words.count(len(population), 'member')} in {folder}")
+        self._say(f"training {formats.count(len(population), 'member')} in {folder}")
 
     def watch(self, event: Event) -> None:
         match event:
@@ -63,9 +63,9 @@ class Lines:
         if not self._due():
             return
         top = best(event.population)
-        score = "no score yet" if top is None else f"best {words.number(top.score)} (member {top.ref.member})"
+        score = "no score yet" if top is None else f"best {formats.number(top.score)} (member {top.ref.member})"
         turns = min(member.turns for member in event.population.members)
-        self._say(f"turn {turns}: {score}; {self._pace.words(event.population, event.elapsed)}")
+        self._say(f"turn {turns}: {score}; {self._pace.text(event.population, event.elapsed)}")
 
     def _due(self) -> bool:
         due = time.monotonic() - self._said >= EVERY

@@ -15,9 +15,11 @@ from rich.text import Text
 
 from evolute.config.resolve import Config
 from evolute.core.events import Decided, Event, Notice, Progressed, Reported
+from evolute.core.lineage import origin
 from evolute.core.order import Ref
 from evolute.core.population import Member, Population, best
-from evolute.report import words
+from evolute.core.ranking import rank_key
+from evolute.report import formats
 from evolute.report.pace import Pace
 
 FRAME = 6
@@ -80,7 +82,7 @@ class LiveTable:
         turns = min(member.turns for member in population.members)
         assert self._config is not None
         title = f"{self._config.learner.name} with {self._config.strategy.name}, turn {turns}"
-        return Text(f"{title}: {pace.words(population, self._elapsed)}  ({self._folder})", style="bold", no_wrap=True)
+        return Text(f"{title}: {pace.text(population, self._elapsed)}  ({self._folder})", style="bold", no_wrap=True)
 
     def _table(self, population: Population, room: int) -> Table:
         assert self._config is not None
@@ -101,24 +103,23 @@ class LiveTable:
 
     def _row(self, member: Member, names: list[str]) -> list[RenderableType]:
         order = member.running or (None if member.last is None else member.last.order)
-        score = None if member.latest is None else member.latest.score
+        score = _score(member)
         if order is None:
-            return [str(member.slot), words.number(score)]
+            return [str(member.slot), formats.number(score)]
         share, note = self._progress.get(order.ref, (None, ""))
         doing = note or ("" if share is None else f"{share:.0%}")
-        weights = Text(words.origin(order), style="red" if order.why.get("event") == "rescue" else "")
-        values = [Text(words.number(order.hparams.get(name))) for name in names]
-        return [str(member.slot), words.number(score), *values, weights, Text(f"{order.turn} {doing}")]
+        source = origin(order)
+        weights = Text(str(source), style="red" if source.kind == "rescued" else "")
+        values = [Text(formats.number(order.hparams.get(name))) for name in names]
+        return [str(member.slot), formats.number(score), *values, weights, Text(f"{order.turn} {doing}")]
 
 
 def _most_important(population: Population, room: int) -> list[Member]:
     """All members by slot if they fit, else the best."""
     if len(population) <= room:
         return list(population.members)
-    scored = sorted(population.members, key=_rank)
-    return scored[: room - 1]
+    return sorted(population.members, key=lambda member: rank_key(_score(member)))[: room - 1]
 
 
-def _rank(member: Member) -> tuple[bool, float, int]:
-    score = None if member.latest is None else member.latest.score
-    return (score is None, -(score or 0.0), member.slot)
+def _score(member: Member) -> float | None:
+    return None if member.latest is None else member.latest.score

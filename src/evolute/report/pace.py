@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 from evolute.core.population import Population
 from evolute.core.stop import Stop
-from evolute.report import words
+from evolute.report import formats
 
 WINDOW = 10.0
 
 
 @dataclass
 class Pace:
-    """Counts turns and steps over the last seconds, and over so many turns as there are members at least."""
+    """Counts turns and steps over the last seconds, and over at least one turn of every member."""
 
     stop: Stop
     interval: int
@@ -52,12 +52,12 @@ class Pace:
             shares.append(sum(min(m.turns, horizon) for m in population.members) / (horizon * len(population)))
         return min(max(shares), 1.0) if shares else None
 
-    def words(self, population: Population, elapsed: float) -> str:
+    def text(self, population: Population, elapsed: float) -> str:
         """Speed and time left."""
         turns, steps = self.speed
         share = self.share(population, elapsed)
-        parts = [f"{words.rate(turns)} turns/s", f"{steps:,.0f} steps/s"]
+        parts = [f"{formats.rate(turns)} turns/s", f"{steps:,.0f} steps/s"]
         if share:
             left = elapsed * (1 - share) / share
-            parts.append(f"{share:.0%}, {words.seconds(left)} left")
+            parts.append(f"{share:.0%}, {formats.seconds(left)} left")
         return ", ".join(parts)

@@ -10,44 +10,44 @@ from rich.table import Table
 from rich.text import Text
 
 from evolute.core.order import Json
-from evolute.report import words
-from evolute.report.proposals import reasoned
+from evolute.report import formats
+from evolute.report.data.proposals import proposal_lines
 from evolute.runs.commands import typed
 
 SHORT = 8
 
 
-def summary(told: dict[str, Json]) -> RenderableType:
+def summary(data: dict[str, Json]) -> RenderableType:
     """What a person wants to know when a run ends."""
-    return Group(_headline(told), *_agent("best", told["best"], short=True), *_incidents(told), _whereabouts(told))
+    return Group(_headline(data), *_agent("best", data["best"], short=True), *_incidents(data), _commands(data))
 
 
-def full(told: dict[str, Json], traceback: str | None) -> RenderableType:
+def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType:
     """Everything: the population, the schedule and descent of the best or of the member asked for."""
-    asked = _agent("member", told["member"], short=False) if "member" in told else _agent("best", told["best"], short=False)
+    asked = _agent("member", data["member"], short=False) if "member" in data else _agent("best", data["best"], short=False)
     failure = [Text(""), Text("first failure:", style="red"), Text(traceback.strip())] if traceback else []
-    notes = [Text(f"note: {note.get('text') or note['kind']}", style="yellow") for note in told["notes"]]
-    reasons = [Text(line) for line in reasoned(told["proposals"])]
-    advice = [Text(f"hint: {hint}", style="yellow") for hint in told.get("hints", ())]
-    rest = (*_incidents(told), *advice, *notes, *failure, _whereabouts(told))
-    return Group(_headline(told), population(told), *asked, *reasons, *rest)
+    notes = [Text(f"note: {note.get('text') or note['kind']}", style="yellow") for note in data["notes"]]
+    reasons = [Text(line) for line in proposal_lines(data["proposals"])]
+    advice = [Text(f"hint: {hint}", style="yellow") for hint in data.get("hints", ())]
+    rest = (*_incidents(data), *advice, *notes, *failure, _commands(data))
+    return Group(_headline(data), members_table(data), *asked, *reasons, *rest)
 
 
-def population(told: dict[str, Json]) -> Table:
+def members_table(data: dict[str, Json]) -> Table:
     """One row per member."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("member", "score", "turns", "weights", *told["space"]):
+    for column in ("member", "score", "turns", "weights", *data["space"]):
         table.add_column(Text(column), justify="right" if column != "weights" else "left", no_wrap=True)
-    best = told["best"] and told["best"]["member"]
-    for row in told["members"]:
-        values = [Text(words.number(row["hparams"].get(name))) for name in told["space"]]
+    best = data["best"] and data["best"]["member"]
+    for row in data["members"]:
+        values = [Text(formats.number(row["hparams"].get(name))) for name in data["space"]]
         weights = Text(f"failed: {row['error']}", style="red") if row["failed"] else Text(row["weights"])
         style = "bold green" if row["member"] == best else ""
-        table.add_row(str(row["member"]), words.number(row["score"]), str(row["turns"]), weights, *values, style=style)
+        table.add_row(str(row["member"]), formats.number(row["score"]), str(row["turns"]), weights, *values, style=style)
     return table
 
 
-def listing(rows: list[dict[str, Any]]) -> Table:
+def runs_table(rows: list[dict[str, Any]]) -> Table:
     """The runs of a folder."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("run", "state", "best score", "turns", "age", "size"):
@@ -55,8 +55,10 @@ def listing(rows: list[dict[str, Any]]) -> Table:
     colours = {"finished": "green", "running": "cyan", "unfinished": "yellow"}
     for row in rows:
         state = Text(row["status"], style=colours.get(row["status"], "red"))
-        best = words.number(row["score"])
-        table.add_row(Text(row["run"]), state, best, f"{row['turns']:,}", words.seconds(row["age"]), words.size(row["size"]))
+        best = formats.number(row["score"])
+        table.add_row(
+            Text(row["run"]), state, best, f"{row['turns']:,}", formats.seconds(row["age"]), formats.size(row["size"])
+        )
     return table
 
 
@@ -65,31 +67,31 @@ def printed(shown: RenderableType, console: Console | None = None) -> None:
     (console or Console()).print(shown, soft_wrap=True)
 
 
-def _headline(told: dict[str, Json]) -> Text:
-    state = told["ended"] or told["status"]
-    speed = f", {words.rate(told['turns'] / told['seconds'])} turns/s" if told["seconds"] > 0 else ""
+def _headline(data: dict[str, Json]) -> Text:
+    state = data["ended"] or data["status"]
+    speed = f", {formats.rate(data['turns'] / data['seconds'])} turns/s" if data["seconds"] > 0 else ""
     return Text(
-        f"{told['learner']} with {told['strategy']}: {state}; {words.count(told['turns'], 'turn')} of "
-        f"{words.count(len(told['members']), 'member')} in {words.seconds(told['seconds'])}{speed}",
+        f"{data['learner']} with {data['strategy']}: {state}; {formats.count(data['turns'], 'turn')} of "
+        f"{formats.count(len(data['members']), 'member')} in {formats.seconds(data['seconds'])}{speed}",
         style="bold",
     )
 
 
-def _agent(title: str, told: dict[str, Json] | None, *, short: bool) -> Iterator[RenderableType]:
-    if told is None:
+def _agent(title: str, data: dict[str, Json] | None, *, short: bool) -> Iterator[RenderableType]:
+    if data is None:
         yield Text("no member has a score yet")
         return
     yield Text(
-        f"{title}: member {told['member']}, score {words.number(told['score'])}, after {told['steps']:,} steps of its line",
+        f"{title}: member {data['member']}, score {formats.number(data['score'])}, after {data['steps']:,} steps of its line",
         style="green",
     )
-    if again := told.get("evaluation"):
-        mean, deviation = words.number(again["mean"]), words.number(again["deviation"])
-        yield Text(f"  measured again: {mean} ± {deviation} over {again['episodes']} fresh episodes", style="green")
-    yield Text(f"  now: {words.hparams(told['hparams'])}")
+    if evaluation := data.get("evaluation"):
+        mean, deviation = formats.number(evaluation["mean"]), formats.number(evaluation["deviation"])
+        yield Text(f"  evaluated: {mean} ± {deviation} over {evaluation['episodes']} fresh episodes", style="green")
+    yield Text(f"  now: {formats.hparams(data['hparams'])}")
     yield Text("  schedule along its line of descent (turns, hyper-parameters, score then):")
-    yield from _shortened([_part(part) for part in told["schedule"]], short=short)
-    steps = [f"{part['member']} (turn{'s' * (part['to'] > part['from'])} {_span(part)})" for part in told["lineage"]]
+    yield from _shortened([_part(part) for part in data["schedule"]], short=short)
+    steps = [f"{part['member']} (turn{'s' * (part['to'] > part['from'])} {_span(part)})" for part in data["lineage"]]
     if short and len(steps) > SHORT:
         steps = [*steps[: SHORT // 2], f"… {len(steps) - SHORT} more …", *steps[-SHORT // 2 :]]
     yield Text(f"  line of descent, by member: {' → '.join(steps)}")
@@ -100,7 +102,7 @@ def _span(part: dict[str, Json]) -> str:
 
 
 def _part(part: dict[str, Json]) -> str:
-    return f"    {_span(part):>11}  {words.hparams(part['hparams'])}  → {words.number(part['score'])}"
+    return f"    {_span(part):>11}  {formats.hparams(part['hparams'])}  → {formats.number(part['score'])}"
 
 
 def _shortened(lines: list[str], *, short: bool) -> Iterator[Text]:
@@ -109,22 +111,24 @@ def _shortened(lines: list[str], *, short: bool) -> Iterator[Text]:
     yield from (Text(line) for line in lines)
 
 
-def _incidents(told: dict[str, Json]) -> Iterator[Text]:
-    yield Text(f"inherited {told['inherited']:,} times")
-    if told["failed"]:
-        text = f"{words.count(told['failed'], 'turn')} failed; {words.count(told['rescued'], 'member')} replaced from a donor"
-        yield Text(f"{text} (`{typed('show', told['run'])}` has the first traceback)", style="yellow")
-    if told["workers_lost"]:
-        yield Text(f"{words.count(told['workers_lost'], 'worker')} died, each replaced by another", style="yellow")
+def _incidents(data: dict[str, Json]) -> Iterator[Text]:
+    yield Text(f"inherited {data['inherited']:,} times")
+    if data["failed"]:
+        text = (
+            f"{formats.count(data['failed'], 'turn')} failed; {formats.count(data['rescued'], 'member')} replaced from a donor"
+        )
+        yield Text(f"{text} (`{typed('show', data['run'])}` has the first traceback)", style="yellow")
+    if data["workers_lost"]:
+        yield Text(f"{formats.count(data['workers_lost'], 'worker')} died, each replaced by another", style="yellow")
 
 
-def _whereabouts(told: dict[str, Json]) -> Text:
-    disk = told["disk"]
-    bound = f" of at most {words.size(disk['checkpoints_at_most'])}" if disk["checkpoints_at_most"] else ""
-    more = "" if told["status"] != "finished" else f" -m {told['longer']}"
+def _commands(data: dict[str, Json]) -> Text:
+    disk = data["disk"]
+    bound = f" of at most {formats.size(disk['checkpoints_at_most'])}" if disk["checkpoints_at_most"] else ""
+    more = "" if data["status"] != "finished" else f" -m {data['longer']}"
     return Text(
-        f"run:    {told['run']}  ({words.size(disk['total'])}; checkpoints {words.size(disk['checkpoints'])}{bound})\n"
-        f"show:   {typed('show', told['run'])}\n"
-        f"go on:  {typed('resume', told['run'])}{more}",
+        f"run:    {data['run']}  ({formats.size(disk['total'])}; checkpoints {formats.size(disk['checkpoints'])}{bound})\n"
+        f"show:   {typed('show', data['run'])}\n"
+        f"resume: {typed('resume', data['run'])}{more}",
         style="cyan",
     )

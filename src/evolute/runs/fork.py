@@ -1,7 +1,7 @@
 """Runs that begin with what another run has learnt: `init.from` its best, or with `init.turn` a moment of it, a fork.
 
 A fork with the same space and number of members takes over the journal up to that moment, and with it all that a
-strategy can learn from; its states are then restored as in any run that goes on. Otherwise the states are imported: turn
+strategy can learn from; its states are then restored as in any run that is resumed. Otherwise the states are imported: turn
 0 of each member is the other run's state, kept in a folder of its own, since this journal could not make it again.
 """
 
@@ -53,7 +53,7 @@ def beginning(config: Config, strategy: Strategy) -> Fill:
         )
     if meta.identity["space"] == {name: str(param) for name, param in config.space.items()}:
         named = [plain_value(config.strategy.target), plain_value(config.strategy.settings)]
-        return _adopting(source, kept, strategy, anew=meta.identity["strategy"] != named)
+        return _adopting(source, kept, strategy, other_strategy=meta.identity["strategy"] != named)
     moment = replay(meta.population, decisions[:kept])
     latest = [member.latest for member in moment.members]
     whole = [one for one in latest if one is not None]
@@ -72,17 +72,17 @@ def until(decisions: list[Decision], turn: int) -> int:
 
 
 def restock(folder: Path) -> None:
-    """Imported states that were let go as checkpoints are at hand again when a run goes on."""
+    """Bring back imported states whose checkpoints were removed, so that a resumed run has them."""
     for path in (folder / IMPORTED).glob("*.state"):
         target = folder / folders.CHECKPOINTS / path.name
         if not target.exists():
             _linked(path, target)
 
 
-def _adopting(source: Path, decisions: int, strategy: Strategy, *, anew: bool) -> Fill:
+def _adopting(source: Path, decisions: int, strategy: Strategy, *, other_strategy: bool) -> Fill:
     def fill(draft: Path, journal: Journal) -> None:
         with contextlib.closing(Journal.read(source)) as before, before.snapshot():
-            journal.adopt(before, decisions, state=strategy.init() if anew else None)
+            journal.adopt(before, decisions, state=strategy.init() if other_strategy else None)
             kept = {order.ref for decision in before.decisions()[:decisions] for order in decision.orders}
         durable = Checkpoints(source / folders.CHECKPOINTS)
         for ref in durable.refs() & kept:

@@ -27,8 +27,8 @@ def frame(table: TurnTable) -> pandas.DataFrame:
         "turn": table.turn,
         "score": table.score,
         "steps": table.steps,
-        "line_steps": table.line,
-        "member_steps": table.used,
+        "line_steps": table.line_steps,
+        "member_steps": table.member_steps,
         "seconds": table.seconds,
         "elapsed": table.elapsed,
         "start_member": pandas.array(table.member[parents], dtype="Int64") if len(table) else [],
@@ -36,7 +36,7 @@ def frame(table: TurnTable) -> pandas.DataFrame:
         "event": [why.get("event") for why in table.why],
         "failed": table.failed,
         "error": [table.errors.get(row) for row in range(len(table))],
-        "winner": np.isin(np.arange(len(table)), table.winners),
+        "winner": np.isin(np.arange(len(table)), table.best_line),
     }
     made = pandas.DataFrame(columns)
     made.loc[fresh, ["start_member", "start_turn"]] = pandas.NA

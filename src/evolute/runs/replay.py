@@ -10,8 +10,8 @@ from typing import Any
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting
 from evolute.core.population import Turn
-from evolute.report.schedule import rows
 from evolute.runs.result import Agent, Run
+from evolute.runs.schedule import schedule_rows
 from evolute.runs.session import Launch, launch
 from evolute.runs.states import choices_of, remembered
 
@@ -52,7 +52,7 @@ def _layer(folder: Path, line: list[Turn], *, exact: bool, seed: int | None) -> 
     config = remembered(folder)
     chosen: dict[str, Any] = {
         "strategy": "schedule",
-        "schedule.rows": rows(line, seeds=exact),
+        "schedule.rows": schedule_rows(line, seeds=exact),
         "population": 1,
         "stop": None,
         "stop.turns": len(line),

@@ -1,4 +1,4 @@
-"""Takes a run up where its journal left it: checks what is durable, makes again what is not, or goes back."""
+"""Continues a run from its journal: checks what is durable, makes the rest again, or rewinds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Restorer:
         """How far the run has got, with every state that it needs at hand and its running orders submitted."""
         decisions = self._retried(self.journal.decisions())
         population = replay(self._size, decisions)
-        durable = sound(population, self.checkpoints.refs(), self.checkpoints, self._tell)
+        durable = sound(population, self.checkpoints.refs(), self.checkpoints, self._announce)
         self.keeper.resume(population, durable, remakeable=repeatable)
         roots = self.keeper.roots(population, self.setup.strategy.retain(self._state(decisions), population))
         try:
@@ -54,7 +54,7 @@ class Restorer:
         population = replay(self._size, decisions)
         if not hopeless(population, barrier=self.setup.barrier):
             return decisions
-        self._tell(Notice("every member had failed: running their last turn again"))
+        self._announce(Notice("every member had failed: running their last turn again"))
         idle = [member for member in population.members if member.running is None]
         self.journal.void([member.last.ref for member in idle if member.last is not None])
         return self.journal.decisions()
@@ -73,7 +73,7 @@ class Restorer:
         self.keeper.eager = True
         count = len(rewind.void) + sum(len(decision.reports) for decision in decisions[rewind.decisions :])
         where = "the last durable ones" if rewind.decisions else "the start"
-        self._tell(Notice(f"{error}: went back by {count} turns to {where}; every turn is made durable now", warning=True))
+        self._announce(Notice(f"{error}: went back by {count} turns to {where}; every turn is made durable now", warning=True))
         return kept, population
 
     def _needs(self, decisions: Sequence[Decision], population: Population) -> set[Ref]:
@@ -82,8 +82,8 @@ class Restorer:
     def _state(self, decisions: Sequence[Decision]) -> Json:
         return decisions[-1].state if decisions else self.setup.strategy.init()
 
-    def _tell(self, event: Event) -> None:
-        """Tell whoever watches, and the journal."""
+    def _announce(self, event: Event) -> None:
+        """Pass an event on to whoever watches, and note it in the journal."""
         self.notify(event)
         if isinstance(event, Notice):
             self.journal.note("restore", text=event.text)

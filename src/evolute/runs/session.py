@@ -48,7 +48,7 @@ Summon = Callable[[Json], None]
 class Launch:
     """How to start: in which folder, whether as a new run, and who watches. `begin` is called just before training.
 
-    `choices` are those that the learner of a new run shall not make itself.
+    `choices` are those that the learner of a new run is given instead of making them.
     """
 
     folder: Path | None = None

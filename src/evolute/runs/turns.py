@@ -1,6 +1,6 @@
 """All finished turns of a run as columns, read straight from its journal: what pictures and data frames are made of.
 
-A row is a turn; rows stand in order of arrival, so that the state a turn continued stands in a row before it.
+A row is a turn; rows are in order of arrival, so the turn that another one continued is always in a row before it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from evolute.core.order import Json
+from evolute.core.lineage import carried_score, line_steps, used_steps
+from evolute.core.order import Json, Order, Ref, last_line
 from evolute.core.param import Param
+from evolute.core.ranking import top
 from evolute.core.space import Space
 from evolute.runs import folders
 from evolute.store.error import StoreError
@@ -32,8 +34,9 @@ FRESH = -1
 class TurnTable:
     """The turns of one run as columns of equal length: [row].
 
-    `parent` is the row whose state a turn continued. `score` is the turn's, or its parent's where no episode ended; NaN
-    where there is none. `steps` are the turn's own, `line` those of its line of descent, `used` those of its slot.
+    `parent` is the row whose state a turn continued. `score` is the turn's `own_score`, or its parent's score where no
+    episode ended; NaN where there is none. `steps` are those that the turn did, `line_steps` those of its line of descent,
+    `member_steps` what its member has used of its budget. `running` are the orders under way, by member.
     """
 
     folder: Path
@@ -43,10 +46,10 @@ class TurnTable:
     turn: Numbers
     parent: Numbers
     score: Numbers
-    told: Numbers
+    own_score: Numbers
     steps: Numbers
-    line: Numbers
-    used: Numbers
+    line_steps: Numbers
+    member_steps: Numbers
     seconds: Numbers
     elapsed: Numbers
     failed: Numbers
@@ -55,6 +58,7 @@ class TurnTable:
     metrics: Sequence[str] = field(repr=False)
     errors: Mapping[int, str] = field(repr=False)
     notes: Sequence[tuple[float, str, Json]] = field(repr=False, default=())
+    running: Mapping[int, Order] = field(repr=False, default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path | str) -> TurnTable:
@@ -62,7 +66,7 @@ class TurnTable:
         folder = Path(folder)
         with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
             try:
-                return _table(folder, journal.meta, journal.turns(), journal.notes())
+                return _table(folder, journal.meta, journal)
             except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise StoreError(f"the journal of {folder} does not fit together: {error!r}") from error
 
@@ -85,19 +89,33 @@ class TurnTable:
     @cached_property
     def latest(self) -> dict[int, int]:
         """Each member's last row that left a state."""
-        well = np.flatnonzero(~self.failed)
-        return dict(zip(self.member[well].tolist(), well.tolist(), strict=True))
+        finished = np.flatnonzero(~self.failed)
+        return dict(zip(self.member[finished].tolist(), finished.tolist(), strict=True))
+
+    @cached_property
+    def last(self) -> dict[int, int]:
+        """Each member's last row, failed ones included."""
+        return dict(zip(self.member.tolist(), range(len(self)), strict=True))
 
     @cached_property
     def best(self) -> int | None:
         """The row of the highest-scoring latest state; ties go to the lower slot."""
-        scored = [(self.score[row], -slot, row) for slot, row in self.latest.items() if not np.isnan(self.score[row])]
-        return max(scored)[2] if scored else None
+        return top((row for _, row in sorted(self.latest.items())), lambda row: float(self.score[row]))
 
     @cached_property
-    def winners(self) -> list[int]:
+    def best_line(self) -> list[int]:
         """The rows of the best one's line of descent, from fresh weights on."""
         return [] if self.best is None else self.ancestry(self.best)
+
+    def order(self, row: int) -> Order:
+        """The order of a row, without its seed and links besides the start."""
+        parent = int(self.parent[row])
+        start = None if parent == FRESH else Ref(int(self.member[parent]), int(self.turn[parent]))
+        return Order(int(self.member[row]), int(self.turn[row]), self.hparams[row], start, why=self.why[row])
+
+    def reason(self, row: int) -> str | None:
+        """Why a turn failed: the last line of its error; None if it did not."""
+        return last_line(self.errors[row]) if row in self.errors else None
 
     def ancestry(self, row: int) -> list[int]:
         """The rows of a line of descent, from fresh weights to this row."""
@@ -128,13 +146,15 @@ class TurnTable:
         return found
 
 
-def _table(folder: Path, meta: RunMeta, rows: list[tuple[Any, ...]], notes: Any) -> TurnTable:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 12
-    member, turn, hparams, start_member, start_turn, why, steps, metrics, error, told, seconds, elapsed = columns
+def _table(folder: Path, meta: RunMeta, journal: Journal) -> TurnTable:
+    rows = journal.turns()
+    columns: list[Any] = list(zip(*rows, strict=True)) if rows else [()] * 13
+    member, turn, hparams, start_member, start_turn, why, ordered, steps, metrics, error, own, seconds, elapsed = columns
     rows_of = {ref: row for row, ref in enumerate(zip(member, turn, strict=True))}
     starts = zip(start_member, start_turn, strict=True)
     parent = [FRESH if start[0] is None else rows_of[start] for start in starts]
-    score, line, used = _followed(member, parent, [value is not None for value in error], told, steps)
+    failed = [value is not None for value in error]
+    score, of_line = _along_lines(parent, failed, own, steps)
     parsed: dict[str | None, Mapping[str, Any]] = {None: {}}
     for text in {*hparams, *why} - {None}:
         parsed[text] = json.loads(text)
@@ -146,37 +166,43 @@ def _table(folder: Path, meta: RunMeta, rows: list[tuple[Any, ...]], notes: Any)
         np.array(turn, dtype=np.int64),
         np.array(parent, dtype=np.int64),
         score,
-        np.array(told, dtype=np.float64),
+        np.array(own, dtype=np.float64),
         np.array(steps, dtype=np.int64),
-        line,
-        used,
+        of_line,
+        _along_slots(member, failed, ordered, steps),
         np.array(seconds, dtype=np.float64),
         np.array(elapsed, dtype=np.float64),
-        np.array([value is not None for value in error], dtype=np.bool_),
+        np.array(failed, dtype=np.bool_),
         [parsed[text] for text in why],
         [parsed[text] for text in hparams],
         metrics,
         {row: text for row, text in enumerate(error) if text is not None},
-        notes,
+        journal.notes(),
+        {order.member: order for order in journal.running()},
     )
 
 
-def _followed(
-    member: Sequence[int], parent: Sequence[int], failed: Sequence[bool], told: Sequence[float | None], steps: Sequence[int]
-) -> tuple[Numbers, Numbers, Numbers]:
-    """What runs along lines of descent and slots: scores that carry on, and steps that add up."""
-    score: list[float] = []
-    line: list[int] = []
-    used: list[int] = []
-    slots: dict[int, int] = {}
+def _along_lines(
+    parent: Sequence[int], failed: Sequence[bool], own: Sequence[float | None], steps: Sequence[int]
+) -> tuple[Numbers, Numbers]:
+    """What each turn takes over from the one it continued: scores that carry on, and steps that add up."""
+    scores: list[float | None] = []
+    totals: list[int] = []
     for row, before in enumerate(parent):
-        mine = told[row]
-        carried = np.nan if before == FRESH or failed[row] else score[before]
-        score.append(carried if mine is None else mine)
-        line.append(steps[row] + (0 if before == FRESH else line[before]))
-        slots[member[row]] = slots.get(member[row], 0) + steps[row]
-        used.append(slots[member[row]])
-    return np.array(score, dtype=np.float64), np.array(line, dtype=np.int64), np.array(used, dtype=np.int64)
+        score, total = (None, None) if before == FRESH else (scores[before], totals[before])
+        scores.append(carried_score(own[row], failed=failed[row], parent=score))
+        totals.append(line_steps(steps[row], total))
+    return np.array(scores, dtype=np.float64), np.array(totals, dtype=np.int64)
+
+
+def _along_slots(member: Sequence[int], failed: Sequence[bool], ordered: Sequence[int], done: Sequence[int]) -> Numbers:
+    """The steps that each member has used up to each of its turns."""
+    totals: dict[int, int] = {}
+    used: list[int] = []
+    for slot, asked, steps, bad in zip(member, ordered, done, failed, strict=True):
+        totals[slot] = totals.get(slot, 0) + used_steps(asked, steps, failed=bad)
+        used.append(totals[slot])
+    return np.array(used, dtype=np.int64)
 
 
 def _unit(param: Param, value: Any) -> float:

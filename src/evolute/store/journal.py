@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evolute.core.lineage import score_along
 from evolute.core.order import Json, Order, Ref, Report
+from evolute.core.ranking import top
 from evolute.core.resume import Decision
 from evolute.store.error import StoreError
 from evolute.store.meta import NAMES, RENAMED, RunMeta, plain
@@ -105,7 +107,7 @@ class Journal:
             self._put({key: plain(value) for key, value in changes.items()})
 
     def adopt(self, other: Journal, decisions: int, *, state: Json | None = None) -> None:
-        """Take over the first so many decisions of another journal; `state` replaces that of the strategy after the last."""
+        """Copy the first `decisions` decisions of another journal; `state` replaces the strategy's state after the last."""
         mine = "SELECT member, turn FROM orders WHERE decision < ?"
         with self._transaction("adopt") as db:
             for table, rows in (
@@ -126,7 +128,7 @@ class Journal:
             db.executemany("DELETE FROM reports WHERE member = ? AND turn = ?", list(refs))
 
     def rewind(self, decisions: int, void: Sequence[Ref] = ()) -> None:
-        """Forget all but the first so many decisions, and of their reports those that are void."""
+        """Forget all but the first `decisions` decisions, and of their reports those that are void."""
         with self._transaction("rewind") as db:
             gone = db.execute("SELECT member, turn FROM orders WHERE decision >= ?", (decisions,)).fetchall()
             db.executemany("DELETE FROM reports WHERE member = ? AND turn = ?", [*gone, *void])
@@ -152,12 +154,26 @@ class Journal:
             finally:
                 self._db.execute("COMMIT")
 
-    def glance(self) -> tuple[int, float | None]:
-        """The number of turns and the best latest score, without reading everything."""
+    def turn_count(self) -> int:
+        """The number of finished turns."""
         with _explained(self.path):
-            turns = self._db.execute("SELECT COUNT(*) FROM reports").fetchone()[0]
-            latest = "SELECT member, score, MAX(turn) FROM reports WHERE score IS NOT NULL GROUP BY member"
-            return turns, self._db.execute(f"SELECT MAX(score) FROM ({latest})").fetchone()[0]
+            return int(self._db.execute("SELECT COUNT(*) FROM reports").fetchone()[0])
+
+    def best_score(self) -> float | None:
+        """The best score of a member's latest state, read from those states' lines of descent only."""
+        with _explained(self.path):
+            last = self._db.execute("SELECT member, MAX(turn) FROM reports GROUP BY member ORDER BY member").fetchall()
+            return top((self._latest_score(Ref(*ref)) for ref in last), lambda score: score)
+
+    def running(self) -> list[Order]:
+        """The orders that no report has come for, by member."""
+        with _explained(self.path):
+            rows = self._db.execute(
+                "SELECT o.member, o.turn, o.body FROM (SELECT member, MAX(turn) AS turn FROM orders GROUP BY member) last "
+                "JOIN orders o USING (member, turn) LEFT JOIN reports r USING (member, turn) "
+                "WHERE r.number IS NULL ORDER BY member"
+            )
+            return [Order.from_json(member, turn, json.loads(body)) for member, turn, body in rows]
 
     @property
     def meta(self) -> RunMeta:
@@ -191,13 +207,15 @@ class Journal:
     def turns(self) -> list[tuple[Json, ...]]:
         """Every finished turn as a row of plain values, in order of arrival; much quicker than `decisions`.
 
-        Member, turn, hyper-parameters (JSON), the state continued (member, turn), reason (JSON), steps, metrics (JSON),
-        error, score, seconds of the turn, and seconds into the run. What a turn continued has always arrived before it.
+        Member, turn, hyper-parameters (JSON), the state continued (member, turn), reason (JSON), steps ordered and done,
+        metrics (JSON), error, score, seconds of the turn, and seconds into the run. What a turn continued has always
+        arrived before it.
         """
         with _explained(self.path):
             return self._db.execute(
                 "SELECT r.member, r.turn, json_extract(o.body, '$.hparams'), json_extract(o.body, '$.start[0]'), "
-                "json_extract(o.body, '$.start[1]'), json_extract(o.body, '$.why'), json_extract(r.body, '$.steps'), "
+                "json_extract(o.body, '$.start[1]'), json_extract(o.body, '$.why'), json_extract(o.body, '$.steps'), "
+                "json_extract(r.body, '$.steps'), "
                 "json_extract(r.body, '$.metrics'), json_extract(r.body, '$.error'), r.score, r.seconds, r.elapsed "
                 "FROM reports r JOIN orders o ON o.turn = r.turn AND o.member = r.member ORDER BY r.number"
             ).fetchall()
@@ -217,6 +235,31 @@ class Journal:
                 error = {"error": report.reason} if report.failed else {}
                 lines.append(["report", *report.order.ref, {**report.to_json(), **error}])
         return "".join(_text(line) + "\n" for line in lines)
+
+    def _latest_score(self, last: Ref) -> float | None:
+        """The score of a member's last turn that left a state, which may be that of a turn it descends from."""
+        own, failed, start = self._outcome(last)
+        while failed and last.turn > 0:
+            last = Ref(last.member, last.turn - 1)
+            own, failed, start = self._outcome(last)
+        line = [(own, failed)]
+        while own is None and start is not None:
+            own, failed, start = self._outcome(start)
+            line.append((own, failed))
+        return score_along(reversed(line))
+
+    def _outcome(self, ref: Ref) -> tuple[float | None, bool, Ref | None]:
+        """A finished turn's own score, whether it failed, and the state it continued."""
+        row = self._db.execute(
+            "SELECT r.score, json_extract(r.body, '$.error') IS NOT NULL, "
+            "json_extract(o.body, '$.start[0]'), json_extract(o.body, '$.start[1]') "
+            "FROM reports r JOIN orders o USING (turn, member) WHERE r.turn = ? AND r.member = ?",
+            (ref.turn, ref.member),
+        ).fetchone()
+        if row is None:
+            raise StoreError(f"the journal {self.path} does not fit together: {ref} is missing")
+        score, failed, member, turn = row
+        return score, bool(failed), None if member is None else Ref(member, turn)
 
     def _put(self, meta: dict[str, Json]) -> None:
         rows = [(key, _text(value)) for key, value in meta.items()]
@@ -273,7 +316,7 @@ def _connect_readonly(path: Path) -> sqlite3.Connection:
             raise
         return _open_uri(path, "immutable=1")
     except sqlite3.DatabaseError:
-        pass  # not a database at all, which is said with the schema
+        pass  # not a database at all, which `_checked` reports
     return db
 
 

@@ -1,8 +1,8 @@
-"""The pictures of a run, in the order in which they tell its story."""
+"""The pictures of a run, in the order in which a page shows them."""
 
 from __future__ import annotations
 
-from evolute.report.figures import cost, diversity, importance, model
+from evolute.report.figures import diversity, importance, model, speed
 from evolute.report.figures.chart import Chart
 from evolute.report.figures.curves import by_line, by_member
 from evolute.report.figures.family import tree
@@ -11,7 +11,7 @@ from evolute.runs.turns import TurnTable
 
 
 def charts(table: TurnTable) -> list[Chart]:
-    """Curves, family, hyper-parameters, importance, diversity, the strategy's model, time and money."""
+    """Curves, family, hyper-parameters, importance, diversity, the strategy's model, time and steps."""
     if not len(table):
         return []
     mattered = importance.chart(table)
@@ -23,5 +23,5 @@ def charts(table: TurnTable) -> list[Chart]:
         *([] if mattered is None else [mattered]),
         *diversity.charts(table),
         *model.charts(table),
-        *cost.charts(table),
+        *speed.charts(table),
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Role = Literal["winner", "member", "living", "extinct", "takeover", "failure", "plain"]
-"""What a series stands for, which gives it its colour and weight; plain ones take colours in turn."""
+"""What a series shows, which gives it its colour and weight; plain ones take colours in turn."""
 Kind = Literal["line", "steps", "points", "bars", "links"]
 """How a series is drawn; links are pairs of points, each joined by itself."""
 BUDGET = 60_000
@@ -17,11 +17,11 @@ BUDGET = 60_000
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows, with its unit; `words` are the names of the places 0, 1, 2, … where values are no numbers."""
+    """What an axis shows, with its unit; `categories` are the names of the places 0, 1, 2, … where values are no numbers."""
 
     label: str
     log: bool = False
-    words: Sequence[str] = ()
+    categories: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from evolute.report.figures.chart import BUDGET, Axis, Chart, Series
-from evolute.report.figures.thin import every, joined, said, stride
+from evolute.report.figures.downsample import every, joined, sampling_note, stride
 from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 WINNER = "line of descent of the best"
@@ -16,7 +16,9 @@ WINNER = "line of descent of the best"
 def by_member(table: TurnTable) -> Chart:
     """The score of every member over the steps of its slot; the winner's ancestry in front."""
     step = stride(len(table))
-    series = [_points(table, every(rows, step), table.used, f"member {slot}", "member") for slot, rows in slots(table).items()]
+    series = [
+        _points(table, every(rows, step), table.member_steps, f"member {slot}", "member") for slot, rows in slots(table).items()
+    ]
     series += _ancestry(table, step)
     return Chart(
         "curves-by-member",
@@ -24,7 +26,7 @@ def by_member(table: TurnTable) -> Chart:
         Axis("environment steps of the member"),
         Axis(score_label(table)),
         [part for part in series if len(part.x)],
-        joined("A curve jumps where a member takes over another's weights.", said(step)),
+        joined("A curve jumps where a member takes over another's weights.", sampling_note(step)),
     )
 
 
@@ -39,22 +41,22 @@ def by_line(table: TurnTable) -> Chart:
         _points(
             table,
             every(chain, step),
-            table.line,
+            table.line_steps,
             f"line through member {table.member[chain[-1]]}",
             "living" if alive[chain[-1]] else "extinct",
         )
         for chain in chains(table, chosen)
     ]
     series.sort(key=lambda part: part.role == "living")
-    winner = every(table.winners, step)
-    series.append(_points(table, winner, table.line, WINNER, "winner"))
+    winner = every(table.best_line, step)
+    series.append(_points(table, winner, table.line_steps, WINNER, "winner"))
     return Chart(
         "curves-by-line",
         "Score along each line of descent",
         Axis("environment steps along the line"),
         Axis(score_label(table)),
         [part for part in series if len(part.x)],
-        joined("A line begins at its parent's point. Grey lines died out.", said(step), died),
+        joined("A line begins at its parent's point. Grey lines died out.", sampling_note(step), died),
     )
 
 
@@ -101,14 +103,14 @@ def _ancestry(table: TurnTable, step: int) -> list[Series]:
     """The winner's line in the pieces that it spent in each slot."""
     pieces: dict[int, list[list[int]]] = defaultdict(list)
     before = None
-    for row in table.winners:
+    for row in table.best_line:
         slot = int(table.member[row])
         if slot != before:
             pieces[slot].append([])
         pieces[slot][-1].append(row)
         before = slot
     return [
-        _points(table, every(piece, step), table.used, f"{WINNER} (member {slot})", "winner")
+        _points(table, every(piece, step), table.member_steps, f"{WINNER} (member {slot})", "winner")
         for slot, parts in pieces.items()
         for piece in parts
     ]

@@ -6,7 +6,7 @@ import numpy as np
 
 from evolute.core.param import Choice
 from evolute.report.figures.chart import Axis, Chart, Series
-from evolute.report.figures.thin import joined, said, stride
+from evolute.report.figures.downsample import joined, sampling_note, stride
 from evolute.runs.turns import Numbers, TurnTable
 
 UNIFORM = 12**-0.5
@@ -61,5 +61,5 @@ def _spread_chart(series: list[Series], step: int) -> Chart:
         Axis("turn"),
         Axis("spread (1 = uniform draw)"),
         series,
-        joined(note, said(step)),
+        joined(note, sampling_note(step)),
     )

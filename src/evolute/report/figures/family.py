@@ -6,7 +6,7 @@ import numpy as np
 
 from evolute.report.figures.chart import BUDGET, Axis, Chart, Series
 from evolute.report.figures.curves import WINNER, chains, living
-from evolute.report.figures.thin import every, joined, said, stride
+from evolute.report.figures.downsample import every, joined, sampling_note, stride
 from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 
@@ -30,7 +30,7 @@ def tree(table: TurnTable) -> Chart:
         _links(table, [c for c in stretches if not alive[c[-1]]], "died out", "extinct"),
         _links(table, [c for c in stretches if alive[c[-1]]], "has living descendants", "living"),
         _links(table, [[int(table.parent[row]), row] for row in drawn[::step]], "weights taken over", "takeover"),
-        Series(WINNER, table.turn[table.winners].tolist(), table.member[table.winners].tolist(), "winner"),
+        Series(WINNER, table.turn[table.best_line].tolist(), table.member[table.best_line].tolist(), "winner"),
         _failures(table),
     ]
     left = "" if whole else f"{len(taken) - len(drawn):,} take-overs whose lines died out are left out."
@@ -40,7 +40,7 @@ def tree(table: TurnTable) -> Chart:
         Axis("turn"),
         Axis("member"),
         [part for part in series if len(part.x)],
-        joined(f"{len(taken):,} take-overs.", said(step, "take-over"), left),
+        joined(f"{len(taken):,} take-overs.", sampling_note(step, "take-over"), left),
     )
 
 
@@ -52,6 +52,5 @@ def _links(table: TurnTable, stretches: list[list[int]], name: str, role: str) -
 
 def _failures(table: TurnTable) -> Series:
     rows = every(np.flatnonzero(table.failed), stride(int(table.failed.sum()), 2000))
-    reasons = [table.errors[int(row)].strip().splitlines()[-1:] for row in rows]
-    texts = [reason[0][:200] if reason else "" for reason in reasons]
+    texts = [(table.reason(int(row)) or "")[:200] for row in rows]
     return Series("failed turn", table.turn[rows].tolist(), table.member[rows].tolist(), "failure", "points", texts=texts)

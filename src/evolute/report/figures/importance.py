@@ -13,7 +13,7 @@ from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 BINS = 8
 FEWEST = 24
-"""With fewer gains than this nothing is said."""
+"""With fewer gains than this there is no chart."""
 
 
 def importance(table: TurnTable) -> dict[str, float]:
@@ -29,7 +29,7 @@ def importance(table: TurnTable) -> dict[str, float]:
 def gains(table: TurnTable) -> tuple[Numbers, Numbers]:
     """The rows that have a score of their own and a parent with one, and what they gained on it."""
     parents = np.where(table.parent == FRESH, 0, table.parent)
-    gain = table.told - table.score[parents] if len(table) else table.told
+    gain = table.own_score - table.score[parents] if len(table) else table.own_score
     rows = np.flatnonzero((table.parent != FRESH) & ~table.failed & np.isfinite(gain))
     return rows, gain[rows]
 
@@ -60,7 +60,7 @@ def chart(table: TurnTable) -> Chart | None:
     return Chart(
         "importance",
         "Which hyper-parameter mattered",
-        Axis("", words=names),
+        Axis("", categories=names),
         Axis("share of gains explained (%)"),
         [bars],
         note,

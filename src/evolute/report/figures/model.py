@@ -1,4 +1,4 @@
-"""What a Bayesian strategy's model said against what happened, the size of its trust region, its bandits' weights."""
+"""What a Bayesian strategy's model sampling_note against what happened, the size of its trust region, its bandits' weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evolute.report.figures.chart import Axis, Chart, Series
-from evolute.report.figures.thin import every, joined, said, stride
+from evolute.report.figures.downsample import every, joined, sampling_note, stride
 from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 
@@ -18,10 +18,10 @@ def predictions(table: TurnTable) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     found = []
     for row, why in enumerate(table.why):
         parent = int(table.parent[row])
-        if "gain" not in why or parent == FRESH or table.failed[row] or not np.isfinite(table.told[row]):
+        if "gain" not in why or parent == FRESH or table.failed[row] or not np.isfinite(table.own_score[row]):
             continue
         scale = interval / max(int(table.steps[row]), 1) if interval else 1.0
-        gain = (table.told[row] - table.score[parent]) * scale
+        gain = (table.own_score[row] - table.score[parent]) * scale
         if np.isfinite(gain):
             found.append((row, why["gain"], why.get("uncertainty", np.nan), gain))
     columns = np.array(found, dtype=np.float64).reshape(len(found), 4).T
@@ -60,7 +60,7 @@ def _predicted(table: TurnTable) -> Chart | None:
         Axis("predicted gain in score per turn"),
         Axis("gain in score per turn"),
         [points, Series("as predicted", ends, ends, "winner")],
-        joined(note, said(step, "heir")),
+        joined(note, sampling_note(step, "heir")),
     )
 
 
@@ -70,13 +70,13 @@ def _weighed(table: TurnTable) -> list[str]:
 
 def _weights(table: TurnTable, name: str) -> Chart:
     values = list(dict.fromkeys(value for why in table.why for value in why.get("weights", {}).get(name, {})))
-    told = [lambda why, value=value: why["weights"].get(name, {}).get(value) for value in values]
-    series = [_over_turns(table, "weights", value, find) for value, find in zip(values, told, strict=True)]
+    getters = [lambda why, value=value: why["weights"].get(name, {}).get(value) for value in values]
+    series = [_over_turns(table, "weights", value, find) for value, find in zip(values, getters, strict=True)]
     return Chart(f"weights-{name}", f"Bandit weights of {name}", Axis("turn"), Axis("weight"), series)
 
 
 def _over_turns(table: TurnTable, key: str, name: str, value: Callable[[Any], float | None]) -> Series:
-    """What heirs were told in each turn; those of one decision were told the same."""
-    told = {int(table.turn[row]): value(why) for row, why in enumerate(table.why) if key in why}
-    points = sorted((turn, found) for turn, found in told.items() if found is not None)
+    """A value of each turn's heirs; those of one decision have the same."""
+    by_turn = {int(table.turn[row]): value(why) for row, why in enumerate(table.why) if key in why}
+    points = sorted((turn, found) for turn, found in by_turn.items() if found is not None)
     return Series(name, [turn for turn, _ in points], [found for _, found in points], kind="steps")

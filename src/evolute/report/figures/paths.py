@@ -9,7 +9,7 @@ import numpy as np
 from evolute.core.param import Choice, Float, Int, Ordinal, Param
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.curves import slots
-from evolute.report.figures.thin import every, joined, said, stride
+from evolute.report.figures.downsample import every, joined, sampling_note, stride
 from evolute.runs.turns import Numbers, TurnTable
 
 
@@ -24,15 +24,15 @@ def path(table: TurnTable, name: str) -> Chart:
     values = places(table, name)
     step = stride(len(table) * max(1, len(table.space)) // 2)
     series = [_steps(values, every(rows, step), table, f"member {slot}", "member") for slot, rows in slots(table).items()]
-    winners = np.asarray(table.winners, dtype=np.int64)
+    winners = np.asarray(table.best_line, dtype=np.int64)
     series.append(_steps(values, winners, table, "schedule of the best", "winner"))
     return Chart(
         f"hparam-{name}",
         f"Hyper-parameter {name}",
         Axis("turn"),
-        Axis(name, log=logarithmic(param), words=words(param)),
+        Axis(name, log=logarithmic(param), categories=categories(param)),
         [part for part in series if len(part.x)],
-        joined(f"Range {param}.", said(step)),
+        joined(f"Range {param}.", sampling_note(step)),
         (name,),
     )
 
@@ -43,7 +43,7 @@ def places(table: TurnTable, name: str) -> Numbers:
     return np.array([_place(param, hparams.get(name)) for hparams in table.hparams], dtype=np.float64)
 
 
-def words(param: Param) -> list[str]:
+def categories(param: Param) -> list[str]:
     return [str(value) for value in param.values] if isinstance(param, (Choice, Ordinal)) else []
 
 

@@ -70,18 +70,18 @@ const Charts = (() => {
 
   function scale(axis, values, from, to, padding, zero) {
     let [low, high] = range(values, axis.log);
-    if (axis.words.length) [low, high] = [-0.5, axis.words.length - 0.5];
+    if (axis.categories.length) [low, high] = [-0.5, axis.categories.length - 0.5];
     else if (zero) low = Math.min(low, 0), high = Math.max(high, 0) || 1;
     const warp = axis.log ? Math.log : (value) => value;
     const unwarp = axis.log ? Math.exp : (value) => value;
     let [a, b] = [warp(low), warp(high)];
-    if (!axis.words.length) { const more = (b - a) * padding; a -= zero && low === 0 ? 0 : more; b += more; }
+    if (!axis.categories.length) { const more = (b - a) * padding; a -= zero && low === 0 ? 0 : more; b += more; }
     const place = (value) => from + ((warp(value) - a) / (b - a)) * (to - from);
     const count = Math.abs(to - from) / (Math.abs(from) < Math.abs(to) ? 90 : 40);
     let ticks;
-    if (axis.words.length) {
-      const every = Math.max(1, Math.ceil(axis.words.length / Math.max(count * 1.5, 1)));
-      ticks = axis.words.map((word, at) => [at, word]).filter((_, at) => at % every === 0);
+    if (axis.categories.length) {
+      const every = Math.max(1, Math.ceil(axis.categories.length / Math.max(count * 1.5, 1)));
+      ticks = axis.categories.map((word, at) => [at, word]).filter((_, at) => at % every === 0);
     } else {
       const found = axis.log ? logTicks(unwarp(a), unwarp(b)) : linearTicks(a, b, count);
       ticks = found.map((value) => [value, tick(value)]);
@@ -160,8 +160,8 @@ const Charts = (() => {
       const ink = css.getPropertyValue("--ink").trim(), grid = css.getPropertyValue("--grid").trim();
       const bars = spec.series.some((series) => series.kind === "bars");
       context.font = "12px system-ui, sans-serif";
-      const wide = spec.y.words.length ? Math.min(150, Math.max(...spec.y.words.map((w) => context.measureText(w).width)) + 30) : 66;
-      const slanted = bars && spec.x.words.length > 0 && Math.max(...spec.x.words.map((w) => context.measureText(w).width)) > width / spec.x.words.length - 20;
+      const wide = spec.y.categories.length ? Math.min(150, Math.max(...spec.y.categories.map((w) => context.measureText(w).width)) + 30) : 66;
+      const slanted = bars && spec.x.categories.length > 0 && Math.max(...spec.x.categories.map((w) => context.measureText(w).width)) > width / spec.x.categories.length - 20;
       const box = { left: wide, right: width - 12, top: 10, bottom: height - (slanted ? 90 : 42) };
       this.box = box;
       const spreads = spec.series.filter((series) => series.spread).map((series) => series.y.flatMap((y, at) => y === null ? [] : [y - series.spread[at], y + series.spread[at]]));
@@ -217,7 +217,7 @@ const Charts = (() => {
       context.setLineDash(style.dash);
       context.lineJoin = "round";
       if (series.kind === "bars") {
-        const gap = this.spec.x.words.length ? (px(1) - px(0)) * 0.7 : Math.max(2, Math.min(14, (px(1) - px(0)) * 0.8 || 6));
+        const gap = this.spec.x.categories.length ? (px(1) - px(0)) * 0.7 : Math.max(2, Math.min(14, (px(1) - px(0)) * 0.8 || 6));
         series.x.forEach((x, k) => { if (series.y[k] !== null) context.fillRect(px(x) - gap / 2, py(series.y[k]), gap, py(0) - py(series.y[k])); });
       } else if (series.kind === "points") {
         series.x.forEach((x, k) => {
@@ -276,11 +276,11 @@ const Charts = (() => {
       this.tip.hidden = this.near === null;
       if (this.near !== null) {
         const { at, k } = this.near, series = this.spec.series[at], { x: xa, y: ya } = this.spec;
-        const told = (axis, value) => axis.words.length ? axis.words[value] : number(value);
+        const label = (axis, value) => axis.categories.length ? axis.categories[value] : number(value);
         this.tip.replaceChildren(
           create("b", { textContent: series.name }),
-          create("div", { textContent: xa.words.length ? told(xa, series.x[k]) : `${xa.label}: ${told(xa, series.x[k])}` }),
-          create("div", { textContent: `${ya.label}: ${told(ya, series.y[k])}` }),
+          create("div", { textContent: xa.categories.length ? label(xa, series.x[k]) : `${xa.label}: ${label(xa, series.x[k])}` }),
+          create("div", { textContent: `${ya.label}: ${label(ya, series.y[k])}` }),
           series.texts && series.texts[k] ? create("div", { textContent: series.texts[k] }) : null || "",
         );
         const left = this.px(series.x[k]), room = this.frame.clientWidth;

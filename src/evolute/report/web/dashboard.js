@@ -1,4 +1,4 @@
-// The dashboard: a list of runs, one run, or a comparison, by what stands behind the # of the address; live by events.
+// The dashboard: a list of runs, one run, or a comparison, by what follows the # in the address; live by events.
 "use strict";
 (() => {
   const { Chart, create, number, sortable } = Charts;

@@ -1,4 +1,4 @@
-"""The whole story of a run as plain data: its population, the best one's schedule and descent, and what went wrong."""
+"""All details of a run as plain data: its population, the best one's schedule and descent, and what went wrong."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from evolute.core.order import Json
-from evolute.core.population import Member, Population, Turn, descent
-from evolute.report.proposals import proposals
-from evolute.report.words import origin
+from evolute.core.population import Population, Turn, best, descent
+from evolute.report.data.members import member_row
+from evolute.report.data.proposals import proposals
 from evolute.runs import folders
 from evolute.runs.result import Agent, Run
 
 
-def story(run: Run, member: int | None = None) -> dict[str, Json]:
-    """Everything that `show` tells; of the member asked for, or else of the best."""
-    told: dict[str, Json] = {
+def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
+    """Everything that `show` shows; `member` adds the schedule and descent of that member."""
+    data: dict[str, Json] = {
         "run": str(run.folder),
         "status": run.status,
         "ended": run.meta.ended,
@@ -28,19 +28,19 @@ def story(run: Run, member: int | None = None) -> dict[str, Json]:
         "workers_lost": sum(kind == "worker lost" for _, kind, _ in run.notes),
         "disk": disk(run),
         "longer": longer(run.meta.identity),
-        "members": [_member(slot) for slot in run.population.members],
+        "members": [member_row(member) for member in run.population.members],
         "proposals": proposals(run.population),
         "best": None,
         "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
     }
-    if any(slot.latest is not None and slot.latest.score is not None for slot in run.population.members):
-        told["best"] = agent(run.best)
-        measured = run.meta.evaluation
-        if measured and measured.ref == run.best.turn.ref:
-            told["best"]["evaluation"] = vars(measured)
+    if best(run.population) is not None:
+        data["best"] = agent(run.best)
+        evaluation = run.meta.evaluation
+        if evaluation and evaluation.ref == run.best.turn.ref:
+            data["best"]["evaluation"] = vars(evaluation)
     if member is not None:
-        told["member"] = agent(run.member(member))
-    return told
+        data["member"] = agent(run.member(member))
+    return data
 
 
 def agent(one: Agent) -> dict[str, Json]:
@@ -59,7 +59,7 @@ def agent(one: Agent) -> dict[str, Json]:
 
 
 def schedule(line: Iterable[Turn]) -> list[dict[str, Json]]:
-    """The hyper-parameters along a line of descent, equal neighbours drawn together."""
+    """The hyper-parameters along a line of descent, equal neighbours merged."""
     parts: list[dict[str, Any]] = []
     for place, turn in enumerate(line):
         if parts and parts[-1]["hparams"] == turn.order.hparams:
@@ -106,7 +106,7 @@ def disk(run: Run) -> dict[str, int]:
 
 
 def longer(identity: Json) -> str:
-    """The override that lets a finished run go on: twice the limits it has."""
+    """The override that continues a finished run: twice its limits."""
     limits = {key: identity[key] for key in ("stop.turns", "stop.steps", "stop.time") if identity.get(key) is not None}
     doubled = [f"{key}={2 * value:g}" if isinstance(value, float) else f"{key}={2 * value}" for key, value in limits.items()]
     return " ".join([*doubled, *(["stop.score="] if identity.get("stop.score") is not None else [])])
@@ -121,18 +121,3 @@ def first_failure(population: Population) -> Turn | None:
 def generations(turn: Turn) -> int:
     """How often the line of descent changed members."""
     return len(lineage(descent(turn))) - 1
-
-
-def _member(member: Member) -> dict[str, Json]:
-    last = member.last
-    shown = member.running or (None if last is None else last.order)
-    return {
-        "member": member.slot,
-        "turns": member.turns,
-        "steps": member.steps,
-        "score": None if member.latest is None else member.latest.score,
-        "hparams": {} if shown is None else dict(shown.hparams),
-        "weights": "" if shown is None else origin(shown),
-        "failed": member.failed,
-        "error": last.report.reason if last is not None and last.failed else None,
-    }

@@ -1,4 +1,4 @@
-"""Time and money: environment steps, wall clock, steps per second, failures."""
+"""Time and steps: environment steps, wall clock, steps per second, failures."""
 
 from __future__ import annotations
 

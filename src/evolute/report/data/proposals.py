@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from evolute.core.order import Json, Order
 from evolute.core.population import Population, Turn
-from evolute.report import words
+from evolute.report import formats
 
 SHOWN = 8
 
@@ -14,37 +14,38 @@ SHOWN = 8
 def proposals(population: Population) -> list[dict[str, Json]]:
     """Every order whose hyper-parameters a model proposed, oldest first."""
     finished = [turn for member in population.members for turn in member.history()]
-    found = [_told(turn.order, turn) for turn in finished if "gain" in turn.order.why]
-    found += [_told(order, None) for order in population.running if "gain" in order.why]
+    found = [_proposal(turn.order, turn) for turn in finished if "gain" in turn.order.why]
+    found += [_proposal(order, None) for order in population.running if "gain" in order.why]
     return sorted(found, key=lambda one: (one["turn"], one["member"]))
 
 
-def reasoned(told: Sequence[dict[str, Json]]) -> Iterator[str]:
+def proposal_lines(data: Sequence[dict[str, Json]]) -> Iterator[str]:
     """The last proposals, a line each, and the model, the trust region and the bandits' weights behind the last one."""
-    if not told:
+    if not data:
         return
-    shown = told[-SHOWN:]
-    count = words.count(len(told), "proposal")
+    shown = data[-SHOWN:]
+    count = formats.count(len(data), "proposal")
     yield f"  the last {len(shown)} of {count} (predicted gain of the turn ± uncertainty → what came of it):"
     for one in shown:
-        why, came = one["why"], "running" if one["running"] else words.number(one["came"])
+        why, came = one["why"], "running" if one["running"] else formats.number(one["came"])
         head = f"turn {one['turn']}, member {one['member']} from {one['parent']}"
         region = f"  in a region of side {why['region']['side']:g}" if "region" in why else ""
-        yield f"    {head}: {words.hparams(one['hparams'])}  {why['gain']:+.4g} ± {why['uncertainty']:.4g} → {came}{region}"
-    yield from _behind(told[-1]["why"])
+        yield f"    {head}: {formats.hparams(one['hparams'])}  {why['gain']:+.4g} ± {why['uncertainty']:.4g} → {came}{region}"
+    yield from _behind(data[-1]["why"])
 
 
 def _behind(why: dict[str, Json]) -> Iterator[str]:
-    yield f"  model behind the last: {words.hparams(why['model'])}"
+    yield f"  model behind the last: {formats.hparams(why['model'])}"
     if region := why.get("region"):
-        anew = ", just begun anew" if region["anew"] else ""
+        restarted = ", just restarted" if region["anew"] else ""
         share = f"{region['radius']:.0%} of categories may differ"
-        yield f"  trust region: side {region['side']:g}, {share}, begun anew {words.count(region['restarts'], 'time')}{anew}"
+        times = formats.count(region["restarts"], "time")
+        yield f"  trust region: side {region['side']:g}, {share}, restarted {times}{restarted}"
     for name, weights in why.get("weights", {}).items():
-        yield f"  bandit's weights for {name}: {words.hparams(weights)}"
+        yield f"  bandit's weights for {name}: {formats.hparams(weights)}"
 
 
-def _told(order: Order, turn: Turn | None) -> dict[str, Json]:
+def _proposal(order: Order, turn: Turn | None) -> dict[str, Json]:
     return {
         "member": order.member,
         "turn": order.turn,

@@ -48,12 +48,12 @@ class Estimate:
 
 
 def final(table: TurnTable) -> float:
-    """How good a run ended: its best as measured again in fresh episodes, or else its best score."""
-    best, measured = table.best, table.meta.evaluation
+    """How good a run ended: its best as evaluated in fresh episodes, or else its best score."""
+    best, evaluation = table.best, table.meta.evaluation
     if best is None:
         raise ConfigError(f"{table.folder} has no score yet, and cannot be compared")
-    if measured is not None and measured.ref == (table.member[best], table.turn[best]):
-        return float(measured.mean)
+    if evaluation is not None and evaluation.ref == (table.member[best], table.turn[best]):
+        return float(evaluation.mean)
     return float(table.score[best])
 
 
@@ -123,11 +123,11 @@ def charts(tables: Sequence[TurnTable]) -> list[Chart]:
 
 
 def best_so_far(table: TurnTable, steps: Numbers) -> Numbers:
-    """The best score that any member had reached by so many steps of its own: NaN before the first."""
+    """The best score that any member had reached by each number of its own steps: NaN before the first."""
     scored = np.flatnonzero(np.isfinite(table.score))
-    order = scored[np.argsort(table.used[scored], kind="stable")]
+    order = scored[np.argsort(table.member_steps[scored], kind="stable")]
     best = np.concatenate([[np.nan], np.maximum.accumulate(table.score[order])]) if len(order) else np.array([np.nan])
-    return best[np.searchsorted(table.used[order], steps, "right")]
+    return best[np.searchsorted(table.member_steps[order], steps, "right")]
 
 
 def _ends(ranked: list[Arm], label: str) -> Chart:
@@ -140,15 +140,15 @@ def _ends(ranked: list[Arm], label: str) -> Chart:
             series.append(Series("95 % interval", [place, place], [found.low, found.high], "winner", "links"))
         series.append(Series("interquartile mean", [place], [found.value], "winner", "points"))
     note = "Interquartile mean of the runs' final scores with its 95 % bootstrap interval; grey points are single runs."
-    return Chart("comparison", "Final score", Axis("", words=[arm.name for arm in ranked]), Axis(label), series, note)
+    return Chart("comparison", "Final score", Axis("", categories=[arm.name for arm in ranked]), Axis(label), series, note)
 
 
 def _curves(ranked: list[Arm], label: str) -> Chart:
-    last = max(int(run.used.max()) for arm in ranked for run in arm.runs)
+    last = max(int(run.member_steps.max()) for arm in ranked for run in arm.runs)
     steps = np.linspace(0, last, GRID + 1)[1:]
     series = []
     for arm in ranked:
-        found = np.array([best_so_far(run, np.minimum(steps, run.used.max())) for run in arm.runs])
+        found = np.array([best_so_far(run, np.minimum(steps, run.member_steps.max())) for run in arm.runs])
         known = ~np.isnan(found).any(axis=0)
         middle = [iqm(column) for column in found[:, known].T]
         series.append(Series(arm.name, steps[known].tolist(), middle))

@@ -1,4 +1,4 @@
-"""One line about a run, without reading all of it: for lists of runs."""
+"""One run as a row in a list of runs, without reading all of its journal."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from evolute.store.error import StoreError
 from evolute.store.journal import Journal
 
 
-def row(folder: Path) -> dict[str, Any]:
+def run_row(folder: Path) -> dict[str, Any]:
     """State, best score, turns, age and size; a run that cannot be read says why."""
-    told: dict[str, Any] = {"run": str(folder), "size": folders.size(folder)}
+    data: dict[str, Any] = {"run": str(folder), "size": folders.size(folder)}
     try:
         with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
-            turns, score = journal.glance()
+            turns, score = journal.turn_count(), journal.best_score()
             meta = journal.meta
         age = time.time() - meta.created
         named = {"learner": meta.learner, "strategy": meta.strategy}
-        return {**told, "status": folders.status(folder, meta), "score": score, "turns": turns, "age": age, **named}
+        return {**data, "status": folders.status(folder, meta), "score": score, "turns": turns, "age": age, **named}
     except (StoreError, KeyError, TypeError, ValueError) as error:
         age = time.time() - folder.stat().st_mtime
-        return {**told, "status": "unreadable", "score": None, "turns": 0, "age": age, "error": str(error)}
+        return {**data, "status": "unreadable", "score": None, "turns": 0, "age": age, "error": str(error)}

@@ -5,24 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from evolute.core.order import Json
-from evolute.report import words
+from evolute.report import formats
+from evolute.report.data.hints import hints
+from evolute.report.data.members import table_row
 from evolute.report.figures.all import charts
 from evolute.report.figures.chart import short, to_json
-from evolute.report.figures.cost import totals
-from evolute.report.figures.thin import every, stride
-from evolute.report.hints import hints
+from evolute.report.figures.downsample import every, stride
+from evolute.report.figures.speed import totals
 from evolute.runs import folders
-from evolute.runs.turns import FRESH, TurnTable
+from evolute.runs.turns import TurnTable
 
 SCHEDULE = 500
 """How many turns of the best schedule a page lists."""
 
 
-def overview(table: TurnTable) -> dict[str, Json]:
+def page_data(table: TurnTable) -> dict[str, Json]:
     """Everything a page shows of one run, as JSON."""
     best = table.best
-    measured = table.meta.evaluation
-    again = best is not None and measured and measured.ref == (table.member[best], table.turn[best])
+    evaluation = table.meta.evaluation
+    of_best = best is not None and evaluation is not None and evaluation.ref == (table.member[best], table.turn[best])
     return {
         "name": table.name,
         "status": table.status,
@@ -30,11 +31,11 @@ def overview(table: TurnTable) -> dict[str, Json]:
         "strategy": str(table.meta.strategy),
         "env": table.meta.identity.get("env"),
         "best": None if best is None else {"member": int(table.member[best]), "score": short(float(table.score[best]))},
-        "evaluation": vars(measured) if again and measured else None,
+        "evaluation": vars(evaluation) if evaluation is not None and of_best else None,
         "hparams": list(table.space),
         "hints": hints(table),
         "facts": facts(table),
-        "members": [_member(table, slot, row) for slot, row in sorted(table.latest.items())],
+        "members": [_member(table, slot) for slot in range(table.size)],
         "schedule": _schedule(table),
         "notes": [f"{body.get('text') or kind}" for _, kind, body in table.notes],
         "charts": [to_json(chart) for chart in charts(table)],
@@ -48,13 +49,13 @@ def facts(table: TurnTable) -> list[list[str]]:
         ["members", f"{table.size:,}"],
         ["turns", f"{found['turns']:,.0f}"],
         ["environment steps", f"{found['steps']:,.0f}"],
-        ["wall clock", words.seconds(found["elapsed"])],
+        ["wall clock", formats.seconds(found["elapsed"])],
         ["steps per second", f"{found['speed']:,.0f}"],
-        ["member time", words.seconds(found["training"])],
-        ["take-overs", f"{found['inherited']:,.0f}"],
+        ["member time", formats.seconds(found["training"])],
+        ["inherited", f"{found['inherited']:,.0f}"],
         ["failed turns", f"{found['failed']:,.0f}"],
         ["rescued members", f"{found['rescued']:,.0f}"],
-        ["disk", words.size(folders.size(table.folder))],
+        ["disk", formats.size(folders.size(table.folder))],
     ]
 
 
@@ -67,22 +68,21 @@ def plain(value: Any) -> Json:
     return str(value)
 
 
-def _member(table: TurnTable, slot: int, row: int) -> dict[str, Json]:
-    parent = int(table.parent[row])
-    donor = None if parent == FRESH else int(table.member[parent])
+def _member(table: TurnTable, slot: int) -> dict[str, Json]:
+    row = table_row(table, slot)
     return {
         "member": slot,
-        "score": short(float(table.score[row])),
-        "turns": int(table.turn[row]) + 1,
-        "steps": int(table.used[row]),
-        "weights": "fresh" if donor is None else "own" if donor == slot else f"from {donor}",
-        "values": [plain(table.hparams[row].get(name)) for name in table.space],
+        "score": None if row["score"] is None else short(row["score"]),
+        "turns": row["turns"],
+        "steps": row["steps"],
+        "weights": f"failed: {row['error']}" if row["failed"] else row["weights"],
+        "values": [plain(row["hparams"].get(name)) for name in table.space],
     }
 
 
 def _schedule(table: TurnTable) -> list[list[Json]]:
-    places = every(range(len(table.winners)), stride(len(table.winners), SCHEDULE))
-    rows = [(int(place), table.winners[int(place)]) for place in places]
+    places = every(range(len(table.best_line)), stride(len(table.best_line), SCHEDULE))
+    rows = [(int(place), table.best_line[int(place)]) for place in places]
     return [
         [place, short(float(table.score[row])), *(plain(table.hparams[row].get(name)) for name in table.space)]
         for place, row in rows

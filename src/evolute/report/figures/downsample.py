@@ -1,4 +1,4 @@
-"""Leaving points out of pictures that have too many, and saying so."""
+"""Draws fewer points where a picture would have too many, and says so."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from evolute.runs.turns import Numbers
 
 
 def stride(points: int, budget: int = BUDGET) -> int:
-    """Every how many points one may be drawn."""
+    """The stride that keeps a number of points within a budget."""
     return max(1, math.ceil(points / budget))
 
 
 def every(rows: Sequence[int] | Numbers, step: int) -> Numbers:
-    """Every so many of these rows, the first and the last among them."""
+    """Every `step`-th of these rows, with the first and the last."""
     found = np.asarray(rows, dtype=np.int64)
     if step == 1 or len(found) < 3:
         return found
@@ -25,8 +25,8 @@ def every(rows: Sequence[int] | Numbers, step: int) -> Numbers:
     return kept if kept[-1] == found[-1] else np.append(kept, found[-1])
 
 
-def said(step: int, what: str = "turn") -> str:
-    """The sentence that tells a reader of a thinned picture."""
+def sampling_note(step: int, what: str = "turn") -> str:
+    """The sentence that says how much of a picture is drawn."""
     return "" if step == 1 else f"One {what} in {step} is drawn."
 
 

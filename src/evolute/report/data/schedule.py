@@ -1,4 +1,4 @@
-"""The schedule along a line of descent: as rows that can be trained with, as YAML or CSV, and as simple formulas."""
+"""The hyper-parameter schedule along a line of descent: as YAML or CSV, and as simple formulas."""
 
 from __future__ import annotations
 
@@ -16,25 +16,12 @@ import yaml
 from evolute.core.param import Float, Int, Param
 from evolute.core.population import Turn
 from evolute.core.space import Space
-from evolute.report.words import number, who
+from evolute.report.formats import number, who
 from evolute.runs.result import Agent, Run
+from evolute.runs.schedule import schedule_rows
 
 SMALLEST = 1e-6
 """A deviation in the unit scale of a parameter below which a form fits perfectly."""
-
-
-def rows(line: Sequence[Turn], *, seeds: bool = False) -> list[dict[str, Any]]:
-    """The turns of a line as the strategy `schedule` takes them; equal neighbours together unless each has its seed."""
-    found: list[dict[str, Any]] = []
-    for turn in line:
-        row = {"steps": turn.report.order.steps, "hparams": dict(turn.order.hparams)}
-        if seeds:
-            found.append({**row, "seed": turn.order.seed})
-        elif found and {key: found[-1][key] for key in row} == row:
-            found[-1]["turns"] += 1
-        else:
-            found.append({"turns": 1, **row})
-    return found
 
 
 @dataclass(frozen=True)
@@ -111,7 +98,7 @@ def to_yaml(line: Sequence[Turn], space: Space, title: str) -> str:
         "strategy": "schedule",
         "population": 1,
         "stop": {"turns": len(line)},
-        "schedule": {"rows": rows(line)},
+        "schedule": {"rows": schedule_rows(line)},
     }
     return comments + yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evolute.core.order import Order
 from evolute.runs.result import Agent
 
 
@@ -43,16 +42,6 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
-
-
-def origin(order: Order) -> str:
-    """Where the weights of an order came from."""
-    if order.start is None:
-        return "imported" if order.why.get("event") == "import" else "fresh"
-    if order.start.member == order.member:
-        return "own"
-    verb = "rescued by" if order.why.get("event") == "rescue" else "from"
-    return f"{verb} {order.start.member}"
 
 
 def who(agent: Agent) -> str:

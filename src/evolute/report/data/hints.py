@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from evolute.core.param import Float, Int
-from evolute.report.figures.cost import totals
+from evolute.core.ranking import rank_key
 from evolute.report.figures.diversity import spread
 from evolute.report.figures.importance import gains
-from evolute.report.words import number
+from evolute.report.figures.speed import totals
+from evolute.report.formats import number
 from evolute.runs.turns import FRESH, TurnTable
 
 EDGE = 0.02
@@ -16,7 +17,7 @@ EDGE = 0.02
 ALIKE = 0.1
 """A population whose parameters spread less than this share of a uniform draw has lost its diversity."""
 LEAST = 8
-"""With fewer turns of each member nothing is said."""
+"""With fewer turns of each member there are no hints."""
 
 
 def hints(table: TurnTable) -> list[str]:
@@ -29,15 +30,15 @@ def hints(table: TurnTable) -> list[str]:
 def bounds(table: TurnTable) -> list[str]:
     """Parameters whose winners sit at a bound: the best quarter of the members now."""
     scored = [row for row in table.latest.values() if np.isfinite(table.score[row])]
-    top = sorted(scored, key=lambda row: -table.score[row])[: max(2, len(scored) // 4)]
-    said = []
+    top = sorted(scored, key=lambda row: rank_key(float(table.score[row])))[: max(2, len(scored) // 4)]
+    sentences = []
     for name, param in table.space.items():
         if not isinstance(param, (Float, Int)):
             continue
         for bound, value, word in ((0.0, param.low, "lower"), (1.0, param.high, "upper")):
             if all(abs(table.units[name][row] - bound) <= EDGE for row in top):
-                said.append(f"{name}: the winners sit at its {word} bound {number(value)}; a wider range may do better")
-    return said
+                sentences.append(f"{name}: the winners sit at its {word} bound {number(value)}; a wider range may do better")
+    return sentences
 
 
 def diversity(table: TurnTable) -> list[str]:

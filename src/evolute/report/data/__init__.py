@@ -1,0 +1,1 @@
+"""What commands and pages show of a run, as plain data."""

@@ -1,0 +1,22 @@
+"""The hyper-parameter schedule along a line of descent, as the strategy `schedule` takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evolute.core.population import Turn
+
+
+def schedule_rows(line: Sequence[Turn], *, seeds: bool = False) -> list[dict[str, Any]]:
+    """The turns of a line as rows to train along; equal neighbours together unless each has its seed."""
+    rows: list[dict[str, Any]] = []
+    for turn in line:
+        row = {"steps": turn.order.steps, "hparams": dict(turn.order.hparams)}
+        if seeds:
+            rows.append({**row, "seed": turn.order.seed})
+        elif rows and {key: rows[-1][key] for key in row} == row:
+            rows[-1]["turns"] += 1
+        else:
+            rows.append({"turns": 1, **row})
+    return rows

@@ -133,9 +133,9 @@ def exchange_ranks(_: dict[str, Any]) -> None:
     import queue
     import threading
 
-    from evolute.engines.host import Host
-    from evolute.engines.ranks import world
-    from evolute.engines.seat import Seat
+    from evolute.engines.links.call_server import CallServer
+    from evolute.engines.links.rank_endpoint import RankEndpoint
+    from evolute.engines.links.ranks import world
 
     class Holder:
         def __init__(self) -> None:
@@ -145,8 +145,8 @@ def exchange_ranks(_: dict[str, Any]) -> None:
             return self.tree
 
     here, over = world(), queue.SimpleQueue[Any]()
-    seat = Seat(here, Host(lambda message: None), lambda source, message: over.put(message))
-    seat.open(lambda place: Holder())
+    endpoint = RankEndpoint(here, CallServer(lambda message: None), lambda source, message: over.put(message))
+    endpoint.open(lambda context: Holder())
     raw: list[float] = []
     asked: list[float] = []
     buffer, word = np.ones(STATE, np.uint8), np.zeros(1, np.uint8)
@@ -172,7 +172,7 @@ def exchange_ranks(_: dict[str, Any]) -> None:
             continue
         for _ in range(20):
             started = time.perf_counter()
-            assert len(seat.ask("0", "give", [0, 0])["weights"]) == STATE
+            assert len(endpoint.ask("0", "give", [0, 0])["weights"]) == STATE
             asked.append(time.perf_counter() - started)
         here.send(0, {"over": True})
     if here.rank == 0:

@@ -154,9 +154,8 @@ def test_without_mpi_a_sentence_says_what_to_install(tmp_path):
 
 
 def test_an_error_in_the_thread_that_makes_mpi_calls_ends_the_job_instead_of_leaving_all_waiting():
-    code = (
-        "import time; from evolute.engines.ranks import world; r = world(); r.rank == 1 and r.do(lambda: 1 / 0); time.sleep(60)"
-    )
+    code = "import time; from evolute.engines.links.ranks import world; r = world(); "
+    code += "r.rank == 1 and r.do(lambda: 1 / 0); time.sleep(60)"
     job = mpiexec.mpiexec(2, "-c", code, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _, errors = job.communicate(timeout=30)
     assert job.returncode != 0

@@ -17,7 +17,7 @@ import pytest
 from tests.engines.workers import alive, appeared, children, killing, noisy, outcome, reported, vanished
 
 import evolute
-from evolute.engines import spawned
+from evolute.engines.links import processes as links
 from evolute.report.story import story
 
 SETTINGS = {"space": {"lr": evolute.Float(1e-3, 0.5, log=True)}, "population": 8, "display": "none"}
@@ -230,7 +230,7 @@ def test_ctrl_c_saves_what_has_finished_and_leaves_no_process_behind(tmp_path, n
 
 def test_workers_are_pinned_to_their_share_of_the_cores():
     cores = sorted(os.sched_getaffinity(0))
-    shares = [spawned.share(number, 2) for number in range(2)]
+    shares = [links.share(number, 2) for number in range(2)]
     assert sorted(core for share in shares for core in share) == cores
-    crowded = [spawned.share(number, 3 * len(cores)) for number in range(3 * len(cores))]
+    crowded = [links.share(number, 3 * len(cores)) for number in range(3 * len(cores))]
     assert sorted(crowded) == sorted([core] for core in cores for _ in range(3))

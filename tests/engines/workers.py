@@ -42,7 +42,7 @@ def reported(folder: Path) -> int:
     return turns
 
 
-def children(leader: int | None = None, *, kind: str = "evolute.engines.spawned") -> list[int]:
+def children(leader: int | None = None, *, kind: str = "evolute.engines.links.processes") -> list[int]:
     """The processes of this kind that a leader has started."""
     found = []
     for entry in Path("/proc").iterdir():

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from evolute.core.protocols import Followed
 from evolute.core.tree import Tree
-from evolute.engines.link import Answered, Gone, Link, Make, Place, Ready
+from evolute.engines.links.link import Answered, Gone, Link, Make, Ready, WorkerContext
 
 LEASE = 60.0
 
@@ -88,24 +88,24 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Plain:
+class Methods:
     """What a worker of a group holds: anyone's object, whose methods take several arguments."""
 
-    thing: Any
+    target: Any
 
     def call(self, what: Tree) -> Tree:
         method, arguments = what
-        return getattr(self.thing, method)(*arguments)
+        return getattr(self.target, method)(*arguments)
 
 
 @dataclass(frozen=True)
-class Making:
+class MakeMethods:
     """Builds the object at a worker."""
 
     make: Callable[[], Any]
 
-    def __call__(self, place: Place) -> Plain:
-        return Plain(self.make())
+    def __call__(self, context: WorkerContext) -> Methods:
+        return Methods(self.make())
 
 
 @contextlib.contextmanager
@@ -122,7 +122,7 @@ def open_group(
     and get None when it is over.
     """
     try:
-        with _linked(engine, Making(make), workers, address) as link:
+        with _linked(engine, MakeMethods(make), workers, address) as link:
             yield Group(link)
     except Followed:
         yield None
@@ -133,21 +133,21 @@ def _linked(engine: str, make: Make, workers: int | None, address: str | None) -
     with contextlib.ExitStack() as stack:
         link: Link
         if engine == "processes":
-            from evolute.engines.spawned import Spawn, cores
+            from evolute.engines.links.processes import ProcessLink, cores
 
-            link = Spawn(make, workers or len(cores()), LEASE)
+            link = ProcessLink(make, workers or len(cores()), LEASE)
         elif engine == "mpi":
-            from evolute.engines.crew import Crew, leading
-            from evolute.engines.ranks import world
+            from evolute.engines.links.mpi import MpiLink, leading
+            from evolute.engines.links.ranks import world
 
             stack.enter_context(leading(world(), lambda opening: make))({"group": True})
-            link = Crew(world(), make, LEASE)
+            link = MpiLink(world(), make, LEASE)
         elif engine == "ray":
-            from evolute.engines.actors import Actors
-            from evolute.engines.runtime import connected, fitting
+            from evolute.engines.links.ray import RayLink
+            from evolute.engines.links.ray_runtime import connected, fitting
 
             disconnect = connected(address, workers, 1.0)
-            link = Actors(make, workers or fitting(1.0, 0.0), LEASE, {"num_cpus": 1.0}, disconnect)
+            link = RayLink(make, workers or fitting(1.0, 0.0), LEASE, {"num_cpus": 1.0}, disconnect)
         else:
             raise ValueError(f"engine={engine!r}: a group can be of processes, mpi or ray")
         yield stack.enter_context(contextlib.closing(link))

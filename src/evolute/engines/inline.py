@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from evolute.core.order import Order, Ref, Report
 from evolute.core.worker import Worker
-from evolute.engines.child import Child, Trainee
+from evolute.engines.trainer_process import CohortTrainer, TrainerProcess
 
 MOMENT = 0.02
 
@@ -21,7 +21,7 @@ MOMENT = 0.02
 class Inline:
     """Trains the cohorts in the order in which they were submitted."""
 
-    worker: Trainee
+    worker: CohortTrainer
     _waiting: deque[list[Order]] = field(default_factory=deque)
 
     def submit(self, orders: Sequence[Order]) -> None:
@@ -45,10 +45,10 @@ class Inline:
         return time.monotonic()
 
     def close(self) -> None:
-        if isinstance(self.worker, Child):
+        if isinstance(self.worker, TrainerProcess):
             self.worker.close()
 
 
 def inline(worker: Worker, limit: float | None) -> Inline:
     """An engine around one worker; `limit` is how many seconds a turn may take."""
-    return Inline(worker if limit is None else Child(worker, limit))
+    return Inline(worker if limit is None else TrainerProcess(worker, limit))

@@ -15,19 +15,19 @@ from annotated_types import Gt
 
 from evolute.core.order import Json, Order, Ref
 from evolute.core.worker import Worker
-from evolute.engines.collective import Move
-from evolute.engines.crew import Crew, leading
-from evolute.engines.fleet import Fleet
-from evolute.engines.ranks import world
-from evolute.engines.station import Recipe
+from evolute.engines.distributed import DistributedEngine
+from evolute.engines.links.collective import Move
+from evolute.engines.links.mpi import MpiLink, leading
+from evolute.engines.links.ranks import world
+from evolute.engines.worker_service import ServiceSpec
 
 
 @dataclass
-class Collective(Fleet):
+class Collective(DistributedEngine):
     """A fleet of ranks whose states are exchanged before a turn, if all ranks wait for it; else heirs ask for them."""
 
     def submit(self, orders: Sequence[Order]) -> None:
-        assert isinstance(self.link, Crew)
+        assert isinstance(self.link, MpiLink)
         if self.idle and (moves := self._moves(orders)):
             self.link.exchange(moves)
             for move in moves:
@@ -50,18 +50,18 @@ def mpi(
     *,
     exchange: Literal["p2p", "collective"] = "p2p",
     lease: Annotated[float, Gt(0)] = 60.0,
-) -> Fleet:
+) -> DistributedEngine:
     """The ranks of an MPI job. `exchange` of states is from rank to rank (few nodes) or by collective calls (many); a rank
     that is silent for longer than `lease` seconds ends the job, with an exit code that means that it can be resumed."""
-    crew = Crew(world(), Recipe.of(worker, limit), lease)
-    return Fleet(crew, worker) if exchange == "p2p" else Collective(crew, worker)
+    crew = MpiLink(world(), ServiceSpec.of(worker, limit), lease)
+    return DistributedEngine(crew, worker) if exchange == "p2p" else Collective(crew, worker)
 
 
 @contextmanager
 def _joined(build: Callable[[Json], tuple[Worker, float | None]]) -> Iterator[Callable[[Json], None]]:
     """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
-    with leading(world(), lambda opening: Recipe.of(*build(opening))) as summon:
-        yield summon
+    with leading(world(), lambda opening: ServiceSpec.of(*build(opening))) as announce:
+        yield announce
 
 
 mpi.joined = _joined  # type: ignore[attr-defined]

@@ -24,10 +24,10 @@ import cloudpickle
 
 from evolute.core.protocols import EngineError
 from evolute.core.tree import Tree
-from evolute.engines.host import Host
-from evolute.engines.link import Answered, Event, Gone, Late, Make, Ready, Said
-from evolute.engines.peers import Peers, listen
-from evolute.engines.wire import decoded, encoded
+from evolute.engines.links.call_server import CallServer
+from evolute.engines.links.link import Answered, Event, Gone, Late, Make, Ready, Update
+from evolute.engines.links.peers import Peers, listen
+from evolute.engines.links.wire import decoded, encoded
 
 START_LIMIT = 120.0
 """Seconds that a worker may take to begin."""
@@ -40,13 +40,13 @@ GRACE = 2.0
 
 
 @dataclass(eq=False)
-class Spawned:
+class WorkerProcess:
     """A worker process as its leader sees it. Threads read and write, so that nothing it does can block the leader."""
 
     number: int
     process: subprocess.Popen[bytes]
     pipe: Connection
-    inbox: queue.SimpleQueue[tuple[Spawned, Tree]]
+    inbox: queue.SimpleQueue[tuple[WorkerProcess, Tree]]
     outbox: queue.SimpleQueue[bytes | None] = field(default_factory=queue.SimpleQueue)
     heard: float = field(default_factory=time.monotonic)
     begun: bool = False
@@ -88,15 +88,15 @@ class Spawned:
 
 
 @dataclass(eq=False)
-class Spawn:
+class ProcessLink:
     """The line to worker processes, each with an object that `make` builds there."""
 
     make: Make
     size: int
     lease: float
-    _inbox: queue.SimpleQueue[tuple[Spawned, Tree]] = field(default_factory=queue.SimpleQueue)
-    _workers: dict[int, Spawned] = field(default_factory=dict)
-    _given_up: list[Spawned] = field(default_factory=list)
+    _inbox: queue.SimpleQueue[tuple[WorkerProcess, Tree]] = field(default_factory=queue.SimpleQueue)
+    _workers: dict[int, WorkerProcess] = field(default_factory=dict)
+    _given_up: list[WorkerProcess] = field(default_factory=list)
     _starts: dict[int, int] = field(default_factory=dict)
     _token: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     _tickets: count[int] = field(default_factory=lambda: count(1))
@@ -110,9 +110,9 @@ class Spawn:
         for number in range(self.size):
             self._start(number)
 
-    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
+    def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
         ticket = next(self._tickets)
-        message = {"ticket": ticket, "method": method, "argument": argument, "aside": aside}
+        message = {"ticket": ticket, "method": method, "argument": argument, "concurrent": concurrent}
         self._workers[worker].outbox.put(encoded(message).tobytes())
         return ticket
 
@@ -141,16 +141,16 @@ class Spawn:
     def _start(self, number: int) -> None:
         here, there = Pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", "evolute.engines.spawned", str(there.fileno()), *map(str, share(number, self.size))],
+            [sys.executable, "-m", "evolute.engines.links.processes", str(there.fileno()), *map(str, share(number, self.size))],
             pass_fds=[there.fileno()],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             start_new_session=True,
         )
         there.close()
-        self._workers[number] = Spawned(number, process, here, self._inbox)
+        self._workers[number] = WorkerProcess(number, process, here, self._inbox)
         self._workers[number].outbox.put(self._payload)
 
-    def _event(self, worker: Spawned, message: Tree) -> list[Event]:
+    def _event(self, worker: WorkerProcess, message: Tree) -> list[Event]:
         """What a message means; None stands for the end of the connection."""
         worker.heard = time.monotonic()
         if worker in self._given_up:
@@ -168,8 +168,8 @@ class Spawn:
                 return [Ready(worker.number, address)]
             case {"failed": error}:
                 raise EngineError(f"a worker could not begin:\n{error}")
-            case {"said": value}:
-                return [Said(worker.number, value)]
+            case {"update": value}:
+                return [Update(worker.number, value)]
             case {"ticket": ticket}:
                 return [Answered(worker.number, ticket, message.get("value"), message.get("error"))]
         return []
@@ -184,7 +184,7 @@ class Spawn:
         self._given_up += silent
         return [self._gone(worker, f"silent for more than {self.lease:g} s") for worker in silent]
 
-    def _gone(self, worker: Spawned, why: str) -> Gone:
+    def _gone(self, worker: WorkerProcess, why: str) -> Gone:
         del self._workers[worker.number]
         if worker not in self._given_up:
             worker.end()
@@ -210,10 +210,10 @@ def share(number: int, size: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Here:
+class ProcessContext:
     """Where a worker process works."""
 
-    say: Callable[[Tree], None]
+    send_update: Callable[[Tree], None]
     ask: Callable[[str, str, Tree], Tree]
 
 
@@ -226,30 +226,30 @@ def serve(pipe: Connection) -> None:
         with contextlib.suppress(OSError), lock:
             pipe.send_bytes(encoded(message).data)
 
-    host = Host(send)
+    server = CallServer(send)
     try:
-        host.thing = make(Here(host.say, Peers(token).ask))
+        server.target = make(ProcessContext(server.send_update, Peers(token).ask))
     except Exception as error:
         send({"failed": f"{type(error).__name__}: {error}"})
         return
-    send({"ready": listen(token, host.asked)})
-    threading.Thread(target=_listen, args=(pipe, host, beat), daemon=True).start()
-    host.work()
+    send({"ready": listen(token, server.answer_peer)})
+    threading.Thread(target=_listen, args=(pipe, server, beat), daemon=True).start()
+    server.work()
 
 
-def _listen(pipe: Connection, host: Host, beat: float) -> None:
+def _listen(pipe: Connection, server: CallServer, beat: float) -> None:
     """Take the leader's messages and show in between that this process is alive; without a leader, end at once."""
-    threading.Thread(target=_beat, args=(host, beat), daemon=True).start()
+    threading.Thread(target=_beat, args=(server, beat), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         while True:
-            host.take(decoded(pipe.recv_bytes()))
+            server.take(decoded(pipe.recv_bytes()))
     os.killpg(0, 9)
 
 
-def _beat(host: Host, seconds: float) -> None:
+def _beat(server: CallServer, seconds: float) -> None:
     while True:
         time.sleep(seconds)
-        host.send({"alive": True})
+        server.send({"alive": True})
 
 
 if __name__ == "__main__":

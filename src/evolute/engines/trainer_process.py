@@ -30,7 +30,7 @@ TICK = 0.1
 START_LIMIT = 120.0
 
 
-class Trainee(Protocol):
+class CohortTrainer(Protocol):
     """What both a worker here and one in a child process do."""
 
     def groups(self, orders: Sequence[Order]) -> list[list[Order]]: ...
@@ -41,7 +41,7 @@ class Trainee(Protocol):
 
 
 @dataclass
-class Child:
+class TrainerProcess:
     """Stands in for `worker`, whose learner it sends to a child process."""
 
     worker: Worker
@@ -128,7 +128,7 @@ class Child:
             self._trace = Trace()
             lent = [there.fileno(), self._trace.number]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "evolute.engines.child", *map(str, lent)],
+                [sys.executable, "-m", "evolute.engines.trainer_process", *map(str, lent)],
                 pass_fds=lent,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
                 start_new_session=True,

@@ -10,7 +10,7 @@ from evolute.core.protocols import LostError
 
 
 @dataclass
-class Whereabouts:
+class StateLocations:
     """A state that is known and that nobody holds was lost with its worker. `made` has reports of what is not durable."""
 
     held: dict[Ref, list[int]] = field(default_factory=dict)

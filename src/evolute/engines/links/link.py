@@ -28,7 +28,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Update:
     """A worker says something while it works."""
 
     worker: int
@@ -50,7 +50,7 @@ class Late:
     worker: int
 
 
-Event = Ready | Answered | Said | Gone | Late
+Event = Ready | Answered | Update | Gone | Late
 
 
 class Link(Protocol):
@@ -60,8 +60,8 @@ class Link(Protocol):
     def size(self) -> int:
         """How many workers there are."""
 
-    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
-        """Call a method of a worker's object; returns the ticket. `aside` does not wait for calls before it."""
+    def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
+        """Call a method of a worker's object; returns the ticket. `concurrent` does not wait for calls before it."""
 
     def poll(self) -> list[Event]:
         """What has happened; waits until something has."""
@@ -73,15 +73,15 @@ class Link(Protocol):
         """End all workers and free everything."""
 
 
-class Place(Protocol):
+class WorkerContext(Protocol):
     """What a worker's object knows of where it works."""
 
-    def say(self, value: Tree) -> None:
+    def send_update(self, value: Tree) -> None:
         """Tell the leader something in the middle of a call."""
 
     def ask(self, address: str, method: str, argument: Tree) -> Tree:
-        """Call a method of another worker's object, aside; raises ConnectionError if it cannot be reached."""
+        """Call a method of another worker's object, concurrent; raises ConnectionError if it cannot be reached."""
 
 
-Make = Callable[[Place], Any]
+Make = Callable[[WorkerContext], Any]
 """Builds a worker's object where it works."""

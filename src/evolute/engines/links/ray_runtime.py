@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evolute.core.protocols import EngineError
-from evolute.engines.spawned import cores
+from evolute.engines.links.processes import cores
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Ray reports nothing to anyone and leaves the environment alone, unless the user said otherwise."""

@@ -16,7 +16,7 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 
 from evolute.core.tree import Tree
-from evolute.engines.wire import decoded, encoded
+from evolute.engines.links.wire import decoded, encoded
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 10.0

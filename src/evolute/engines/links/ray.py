@@ -18,11 +18,11 @@ import numpy as np
 
 from evolute.core.protocols import EngineError
 from evolute.core.tree import Tree
-from evolute.engines.host import Host
-from evolute.engines.link import Answered, Event, Gone, Make, Ready, Said
-from evolute.engines.wire import decoded, encoded
+from evolute.engines.links.call_server import CallServer
+from evolute.engines.links.link import Answered, Event, Gone, Make, Ready, Update
+from evolute.engines.links.wire import decoded, encoded
 
-ASIDE = "aside"
+CONCURRENT = "concurrent"
 STARTS = 10
 """How often in a row a worker may die before it has begun."""
 BEATS = 5
@@ -30,33 +30,33 @@ BEATS = 5
 Message = np.ndarray[Any, np.dtype[np.uint8]]
 
 
-class Hand:
+class RayWorker:
     """The actor: an object that `make` builds here, and what it says while it works."""
 
     def __init__(self, make: Make, space: str) -> None:
-        self._host, self._space, self._make = Host(self._heard), space, make
-        self._said: list[Tree] = []
+        self._server, self._space, self._make = CallServer(self._add_update), space, make
+        self._updates: list[Tree] = []
         self._others: dict[str, Any] = {}
 
     def begin(self) -> None:
         """Build the object."""
-        self._host.thing = self._make(self)
+        self._server.target = self._make(self)
 
     def call(self, message: Message) -> Message:
         """Answer the leader."""
-        return encoded(self._host.answer(decoded(message.data)))
+        return encoded(self._server.answer(decoded(message.data)))
 
-    def asked(self, message: Message) -> Message:
+    def call_concurrently(self, message: Message) -> Message:
         """Answer another worker."""
-        return encoded(self._host.answer(decoded(message.data)))
+        return encoded(self._server.answer(decoded(message.data)))
 
-    def said(self) -> Message:
+    def updates(self) -> Message:
         """What was said since this was asked the last time; also a sign of life."""
-        said, self._said = self._said, []
-        return encoded(said)
+        updates, self._updates = self._updates, []
+        return encoded(updates)
 
-    def say(self, value: Tree) -> None:
-        self._host.say(value)
+    def send_update(self, value: Tree) -> None:
+        self._server.send_update(value)
 
     def ask(self, address: str, method: str, argument: Tree) -> Tree:
         import ray
@@ -65,20 +65,22 @@ class Hand:
             if address not in self._others:
                 self._others[address] = ray.get_actor(address, namespace=self._space)
             message = encoded({"ticket": 0, "method": method, "argument": argument})
-            answer = ray.get(self._others[address].asked.options(concurrency_group=ASIDE).remote(message))
+            answer = ray.get(self._others[address].call_concurrently.options(concurrency_group=CONCURRENT).remote(message))
         except (ray.exceptions.RayError, ValueError) as error:
-            raise ConnectionError(f"the worker {address} cannot be reached: {error}") from error
-        told = decoded(answer.copy().data)  # a copy of our own: Ray's lies in its object store and stays there while it is used
-        if "error" in told:
-            raise ConnectionError(f"the worker {address} answered with an error:\n{told['error']}")
-        return told["value"]
+            raise ConnectionError(f"cannot reach worker {address}: {error}") from error
+        message = decoded(
+            answer.copy().data
+        )  # a copy of our own: Ray's lies in its object store and stays there while it is used
+        if "error" in message:
+            raise ConnectionError(f"the worker {address} answered with an error:\n{message['error']}")
+        return message["value"]
 
-    def _heard(self, message: Tree) -> None:
-        self._said.append(message["said"])
+    def _add_update(self, message: Tree) -> None:
+        self._updates.append(message["update"])
 
 
 @dataclass(eq=False)
-class Actor:
+class ActorHandle:
     """An actor as its leader sees it."""
 
     number: int
@@ -90,7 +92,7 @@ class Actor:
 
 
 @dataclass(eq=False)
-class Actors:
+class RayLink:
     """The line to Ray actors; `options` are Ray's, for each of them. When it is closed `disconnect` is called."""
 
     make: Make
@@ -99,8 +101,8 @@ class Actors:
     options: Mapping[str, Any]
     disconnect: Callable[[], None]
     _space: str = field(default_factory=lambda: f"evolute-{secrets.token_hex(8)}")
-    _actors: dict[int, Actor] = field(default_factory=dict)
-    _pending: dict[Any, tuple[Actor, int | str]] = field(default_factory=dict)
+    _actors: dict[int, ActorHandle] = field(default_factory=dict)
+    _pending: dict[Any, tuple[ActorHandle, int | str]] = field(default_factory=dict)
     _starts: dict[int, int] = field(default_factory=dict)
     _tickets: count[int] = field(default_factory=lambda: count(1))
 
@@ -108,16 +110,16 @@ class Actors:
         import ray
 
         self._ray: Any = ray
-        self._kind = self._ray.remote(concurrency_groups={ASIDE: 2})(Hand)
+        self._kind = self._ray.remote(concurrency_groups={CONCURRENT: 2})(RayWorker)
         self._made = self._ray.put(self.make)
         for number in range(self.size):
             self._start(number)
 
-    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
+    def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
         ticket = next(self._tickets)
         message = encoded({"ticket": ticket, "method": method, "argument": argument})
         actor = self._actors[worker]
-        call = actor.handle.asked.options(concurrency_group=ASIDE) if aside else actor.handle.call
+        call = actor.handle.call_concurrently.options(concurrency_group=CONCURRENT) if concurrent else actor.handle.call
         self._pending[call.remote(message)] = (actor, ticket)
         return ticket
 
@@ -148,7 +150,7 @@ class Actors:
         name = f"worker-{number}-{secrets.token_hex(4)}"
         options = {"max_restarts": 0, "max_task_retries": 0, "name": name, "namespace": self._space, **self.options}
         handle = self._kind.options(**options).remote(self._made, self._space)
-        self._actors[number] = Actor(number, name, handle)
+        self._actors[number] = ActorHandle(number, name, handle)
         self._pending[handle.begin.remote()] = (self._actors[number], "begin")
 
     def _event(self, future: Any) -> list[Event]:
@@ -167,25 +169,25 @@ class Actors:
             actor.begun = True
             self._starts[actor.number] = 0
             return [Ready(actor.number, actor.name)]
-        told = decoded(answer.copy().data)
-        if asked == "said":
+        result = decoded(answer.copy().data)
+        if asked == "update":
             actor.asked = False
-            return [Said(actor.number, value) for value in told]
-        return [Answered(actor.number, told["ticket"], told.get("value"), told.get("error"))]
+            return [Update(actor.number, value) for value in result]
+        return [Answered(actor.number, result["ticket"], result.get("value"), result.get("error"))]
 
     def _ask_around(self) -> None:
         """Ask every worker that is not being asked what it has said, which also tells whether it is alive."""
         for actor in self._actors.values():
             if actor.begun and not actor.asked and time.monotonic() - actor.heard > min(1.0, self.lease / BEATS):
                 actor.asked = True
-                self._pending[actor.handle.said.options(concurrency_group=ASIDE).remote()] = (actor, "said")
+                self._pending[actor.handle.updates.options(concurrency_group=CONCURRENT).remote()] = (actor, "update")
 
     def _expired(self) -> list[Event]:
         now = time.monotonic()
         silent = [actor for actor in self._actors.values() if actor.asked and now - actor.heard > self.lease]
         return [self._gone(actor, f"silent for more than {self.lease:g} s") for actor in silent]
 
-    def _gone(self, actor: Actor, why: str) -> Gone:
+    def _gone(self, actor: ActorHandle, why: str) -> Gone:
         del self._actors[actor.number]
         with contextlib.suppress(Exception):
             self._ray.kill(actor.handle)

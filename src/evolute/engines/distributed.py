@@ -16,8 +16,8 @@ from evolute.core.protocols import EngineError
 from evolute.core.resume import TRIES, RemakeError, UnrepeatableError
 from evolute.core.tree import Tree
 from evolute.core.worker import Worker
-from evolute.engines.link import Answered, Event, Gone, Late, Link, Ready, Said
-from evolute.engines.whereabouts import Whereabouts
+from evolute.engines.links.link import Answered, Event, Gone, Late, Link, Ready, Update
+from evolute.engines.state_locations import StateLocations
 
 STRIKES = 3
 """How often an order may be with a worker that dies before its turn fails."""
@@ -40,15 +40,15 @@ class Task:
 
 
 @dataclass
-class Fleet:
+class DistributedEngine:
     """Workers behind a link. `worker` is not trained with here: it knows what makes a cohort, and whom to tell."""
 
     link: Link
     worker: Worker
-    states: Whereabouts = field(default_factory=Whereabouts)
+    states: StateLocations = field(default_factory=StateLocations)
     _queues: list[deque[Task]] = field(default_factory=list)
     _blocked: list[Task] = field(default_factory=list)
-    _errands: dict[int, tuple[int, list[Task]]] = field(default_factory=dict)
+    _batches: dict[int, tuple[int, list[Task]]] = field(default_factory=dict)
     _saving: dict[int, int] = field(default_factory=dict)
     _sizes: dict[Ref, int] = field(default_factory=dict)
     _free: dict[int, None] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Fleet:
         """Everything that is not done."""
         for queue in self._queues:
             yield from queue
-        for _, tasks in self._errands.values():
+        for _, tasks in self._batches.values():
             yield from tasks
         yield from self._blocked
 
@@ -126,14 +126,14 @@ class Fleet:
             case Ready(worker, address):
                 self._addresses[worker] = address
                 self._free[worker] = None
-            case Said(_, value):
+            case Update(_, value):
                 refs, share, note = value
                 self.worker.progress([Ref(*ref) for ref in refs], share, note)
             case Answered(_, _, _, error) if error is not None:
                 raise EngineError(f"a worker cannot go on:\n{error}")
-            case Answered(worker, ticket, value, _) if ticket in self._errands:
+            case Answered(worker, ticket, value, _) if ticket in self._batches:
                 self._free[worker] = None
-                _, tasks = self._errands.pop(ticket)
+                _, tasks = self._batches.pop(ticket)
                 for task, result in zip(tasks, value, strict=True):
                     self._finish(task, worker, result)
             case Answered(_, ticket, value, _) if ticket in self._saving:
@@ -154,7 +154,7 @@ class Fleet:
                 continue
             tasks = [queue.popleft() for _ in range(min(len(queue), max(1, int(MOMENT / self._pace))))]
             del self._free[worker]
-            self._errands[self.link.post(worker, "train", self._errand(worker, tasks))] = (worker, tasks)
+            self._batches[self.link.post(worker, "train", self._batch(worker, tasks))] = (worker, tasks)
 
     def _elsewhere(self) -> deque[Task]:
         """The tasks of a worker that is not there; if the learner gains nothing by cohorts, of the one with the most."""
@@ -163,7 +163,7 @@ class Fleet:
             return absent[0] if absent else deque()
         return max(self._queues, key=len)
 
-    def _errand(self, worker: int, tasks: list[Task]) -> Tree:
+    def _batch(self, worker: int, tasks: list[Task]) -> Tree:
         """What a worker needs to know to train these cohorts."""
         links = {ref for task in tasks for order in task.orders for ref in order.links}
         holders = [(ref, self.states.holder(ref)) for ref in links if worker not in self.states.held.get(ref, ())]
@@ -231,8 +231,8 @@ class Fleet:
         self._addresses.pop(worker, None)
         self.states.lose(worker)
         self._saving = {ticket: saver for ticket, saver in self._saving.items() if saver != worker}
-        for ticket in [ticket for ticket, (trainer, _) in self._errands.items() if trainer == worker]:
-            for task in reversed(self._errands.pop(ticket)[1]):
+        for ticket in [ticket for ticket, (trainer, _) in self._batches.items() if trainer == worker]:
+            for task in reversed(self._batches.pop(ticket)[1]):
                 self._retry(task, why)
         self.link.replace(worker)
 
@@ -256,7 +256,7 @@ class Fleet:
             if (holder := self.states.holder(ref)) is not None:
                 shares.setdefault(holder, []).append(ref)
         for holder, share in shares.items():
-            self._saving[self.link.post(holder, "save", [list(ref) for ref in share], aside=True)] = holder
+            self._saving[self.link.post(holder, "save", [list(ref) for ref in share], concurrent=True)] = holder
         while self._saving:
             self._advance()
         for ref in refs - self._sizes.keys():

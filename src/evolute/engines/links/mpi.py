@@ -17,11 +17,11 @@ from evolute.core.interrupt import SIGNALS
 from evolute.core.order import Json
 from evolute.core.protocols import EngineError, Followed
 from evolute.core.tree import Tree
-from evolute.engines.collective import Move
-from evolute.engines.host import Host
-from evolute.engines.link import Answered, Event, Make, Ready, Said
-from evolute.engines.ranks import Ranks
-from evolute.engines.seat import Seat
+from evolute.engines.links.call_server import CallServer
+from evolute.engines.links.collective import Move
+from evolute.engines.links.link import Answered, Event, Make, Ready, Update
+from evolute.engines.links.rank_endpoint import RankEndpoint
+from evolute.engines.links.ranks import Ranks
 
 BEATS = 5
 """How often a rank shows in the time of its lease that it is alive."""
@@ -32,7 +32,7 @@ RESUME_ME = 75
 
 
 @dataclass(eq=False)
-class Crew:
+class MpiLink:
     """All ranks as workers. Rank 0 trains in a thread of its own, so that it can lead meanwhile."""
 
     ranks: Ranks
@@ -41,10 +41,10 @@ class Crew:
     _heard: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._host = Host(lambda message: self.ranks.inbox.put((0, message)))
-        self._seat = Seat(self.ranks, self._host, lambda source, message: self.ranks.inbox.put((source, message)))
-        self._seat.open(self.make)
-        self._thread = threading.Thread(target=self._host.work, daemon=True)
+        self._server = CallServer(lambda message: self.ranks.inbox.put((0, message)))
+        self._endpoint = RankEndpoint(self.ranks, self._server, lambda source, message: self.ranks.inbox.put((source, message)))
+        self._endpoint.open(self.make)
+        self._thread = threading.Thread(target=self._server.work, daemon=True)
         self._thread.start()
         self.ranks.inbox.put((0, {"ready": "0"}))
         for rank in range(1, self.size):
@@ -54,11 +54,11 @@ class Crew:
     def size(self) -> int:
         return self.ranks.size
 
-    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
+    def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
         ticket = next(self.ranks.tickets)
-        message = {"ticket": ticket, "method": method, "argument": argument, "aside": aside}
+        message = {"ticket": ticket, "method": method, "argument": argument, "concurrent": concurrent}
         if worker == 0:
-            self._host.take(message)
+            self._server.take(message)
         else:
             self.ranks.send(worker, message)
         return ticket
@@ -83,7 +83,7 @@ class Crew:
             self.ranks.send(rank, {"exchange": [move.to_json() for move in moves]})
 
         def job() -> None:
-            self._seat.exchange(moves)
+            self._endpoint.exchange(moves)
             over.set()
 
         self.ranks.do(job)
@@ -92,7 +92,7 @@ class Crew:
     def close(self) -> None:
         for rank in range(1, self.size):
             self.ranks.send(rank, {"leave": True})
-        self._host.leave()
+        self._server.leave()
         self._thread.join(1.0)
 
     def _event(self, rank: int, message: Tree) -> list[Event]:
@@ -102,8 +102,8 @@ class Crew:
                 return [Ready(rank, address)]
             case {"failed": error}:
                 raise EngineError(f"rank {rank} could not begin:\n{error}")
-            case {"said": value}:
-                return [Said(rank, value)]
+            case {"update": value}:
+                return [Update(rank, value)]
             case {"ticket": ticket}:
                 return [Answered(rank, ticket, message.get("value"), message.get("error"))]
         return []
@@ -124,14 +124,14 @@ def leading(ranks: Ranks, build: Callable[[Json], Make]) -> Iterator[Callable[[J
         raise Followed(follow(ranks, build))
     last: Json = None
 
-    def summon(opening: Json) -> None:
+    def announce(opening: Json) -> None:
         nonlocal last
         last = opening
         for rank in range(1, ranks.size):
             ranks.send(rank, {"open": opening})
 
     try:
-        yield summon
+        yield announce
     except BaseException:
         last = None
         raise
@@ -165,25 +165,25 @@ def _built(ranks: Ranks, build: Callable[[Json], Make], opening: Json) -> Make |
 
 def _serve(ranks: Ranks, make: Make, beat: float) -> None:
     """Answer one engine of the leader until it closes."""
-    host = Host(lambda message: ranks.send(0, message))
+    server = CallServer(lambda message: ranks.send(0, message))
     over = threading.Event()
 
     def other(source: int, message: Tree) -> None:
         if "ticket" in message:
-            host.take(message)
+            server.take(message)
             return
         if "leave" in message:
-            host.leave()
+            server.leave()
             threading.Thread(target=_insist, args=(ranks, over), daemon=True).start()
             return
         ranks.inbox.put((source, message))
 
-    Seat(ranks, host, other).open(make)
+    RankEndpoint(ranks, server, other).open(make)
     for source, message in _waiting(ranks):  # the leader may have closed before this rank had built its learner
         other(source, message)
     ranks.send(0, {"ready": str(ranks.rank)})
     threading.Thread(target=_beat, args=(ranks, beat, over), daemon=True).start()
-    host.work()
+    server.work()
     over.set()
     ranks.deliver = None
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from evolute.core.protocols import EngineError
 from evolute.core.tree import Tree
-from evolute.engines.wire import Array, decoded, encoded
+from evolute.engines.links.wire import Array, decoded, encoded
 
 HEAD, BODY = 1, 2
 """Tags: messages, and the large arrays that follow one."""
@@ -30,7 +30,7 @@ PAUSES = ((5e-4, 0.0), (1e-2, 2e-5), (0.1, 2e-4), (1.0, 1e-3))
 """Until so many seconds after something happened, so long is the pause between two looks."""
 LATER, LONGEST = 5e-3, 5e-2
 """After that the pause is such a share of the time since something happened, and at most so many seconds."""
-SIGNS = ("said", "alive")
+SIGNS = ("update", "alive")
 """Messages that come along in the middle of a turn and that nobody waits for: they do not count as something happening."""
 Job = Callable[[], None]
 """Something that the thread is to do."""

@@ -10,15 +10,15 @@ from evolute.core.order import Hparams, Order, Ref
 from evolute.core.protocols import Learner, LostError, States
 from evolute.core.tree import Tree
 from evolute.core.worker import Worker
-from evolute.engines.child import Child, Trainee
-from evolute.engines.link import Place
+from evolute.engines.links.link import WorkerContext
+from evolute.engines.trainer_process import CohortTrainer, TrainerProcess
 
 OFTEN = 0.1
 """Seconds between two signs of progress; more often nobody looks."""
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ServiceSpec:
     """How to build a station where it works."""
 
     learner: Learner[Any]
@@ -28,21 +28,21 @@ class Recipe:
     limit: float | None
 
     @classmethod
-    def of(cls, worker: Worker, limit: float | None) -> Recipe:
+    def of(cls, worker: Worker, limit: float | None) -> ServiceSpec:
         """The recipe for stations that do what this worker would do."""
         return cls(worker.learner, worker.states, worker.fixed, worker.score, limit)
 
-    def __call__(self, place: Place) -> Station:
-        reach = Reach(place, self.states)
-        worker = Worker(self.learner, reach, self.fixed, self.score, Progressing(place))
-        return Station(worker if self.limit is None else Child(worker, self.limit), reach)
+    def __call__(self, context: WorkerContext) -> WorkerService:
+        reader = StateReader(context, self.states)
+        worker = Worker(self.learner, reader, self.fixed, self.score, Progressing(context))
+        return WorkerService(worker if self.limit is None else TrainerProcess(worker, self.limit), reader)
 
 
 @dataclass
-class Reach:
+class StateReader:
     """Where states are found: brought by an exchange, at another worker, or durable. `lost` are those found nowhere."""
 
-    place: Place
+    context: WorkerContext
     states: States
     holders: dict[Ref, str] = field(default_factory=dict)
     brought: dict[Ref, Tree] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Reach:
             return self.brought.pop(ref)
         try:
             if ref in self.holders:
-                return self.place.ask(self.holders[ref], "give", list(ref))
+                return self.context.ask(self.holders[ref], "give", list(ref))
         except ConnectionError:
             pass  # it may have died a moment ago; the state may be durable all the same
         try:
@@ -70,7 +70,7 @@ class Reach:
 class Progressing:
     """Tells the leader how far a cohort is, not too often."""
 
-    place: Place
+    context: WorkerContext
     _last: float = 0.0
     _note: str = ""
 
@@ -78,15 +78,15 @@ class Progressing:
         if note == self._note and time.monotonic() - self._last < OFTEN:
             return
         self._last, self._note = time.monotonic(), note
-        self.place.say([[list(ref) for ref in refs], float(share), note])
+        self.context.send_update([[list(ref) for ref in refs], float(share), note])
 
 
 @dataclass
-class Station:
+class WorkerService:
     """A worker as its leader and other workers call it; arguments and values are trees."""
 
-    trainee: Trainee
-    reach: Reach
+    trainer: CohortTrainer
+    reader: StateReader
 
     def train(self, task: Tree) -> Tree:
         """Train cohorts, one after the other; what is not in `keep` goes first, `holders` have states that are needed.
@@ -95,9 +95,9 @@ class Station:
         """
         if task["keep"] is not None:
             kept = {Ref(*ref) for ref in task["keep"]}
-            self.trainee.keep(kept)
-            self.reach.brought = {ref: tree for ref, tree in self.reach.brought.items() if ref in kept}
-        self.reach.holders = {Ref(*ref): address for ref, address in task["holders"]}
+            self.trainer.keep(kept)
+            self.reader.brought = {ref: tree for ref, tree in self.reader.brought.items() if ref in kept}
+        self.reader.holders = {Ref(*ref): address for ref, address in task["holders"]}
         return [self._train([Order.from_json(*order) for order in orders]) for orders in task["cohorts"]]
 
     def save(self, refs: Tree) -> Tree:
@@ -105,25 +105,25 @@ class Station:
         sizes = []
         for ref in refs:
             try:
-                sizes += [[*saved, size] for saved, size in self.trainee.save([Ref(*ref)]).items()]
+                sizes += [[*saved, size] for saved, size in self.trainer.save([Ref(*ref)]).items()]
             except LostError:
                 continue
         return sizes
 
     def give(self, ref: Tree) -> Tree:
         """A state that is here, for another worker."""
-        return self.trainee.dump(Ref(*ref))
+        return self.trainer.dump(Ref(*ref))
 
     def take(self, brought: Tree) -> None:
         """A state that an exchange has brought here."""
         ref, tree = brought
-        self.reach.brought[Ref(*ref)] = tree
+        self.reader.brought[Ref(*ref)] = tree
 
     def _train(self, orders: list[Order]) -> Tree:
-        self.reach.lost.clear()
+        self.reader.lost.clear()
         try:
-            return {"reports": [[report.to_json(), report.seconds] for report in self.trainee.train(orders)]}
+            return {"reports": [[report.to_json(), report.seconds] for report in self.trainer.train(orders)]}
         except LostError:
-            if not self.reach.lost:
+            if not self.reader.lost:
                 raise
-            return {"lost": [list(ref) for ref in self.reach.lost]}
+            return {"lost": [list(ref) for ref in self.reader.lost]}

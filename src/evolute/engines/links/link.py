@@ -63,11 +63,11 @@ class Link(Protocol):
     def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
         """Call a method of a worker's object; returns the ticket. `concurrent` does not wait for calls before it."""
 
-    def poll(self) -> list[Event]:
-        """What has happened; waits until something has."""
+    def poll(self, timeout: float | None = None) -> list[Event]:
+        """What has happened; waits until something has, or for `timeout` seconds."""
 
     def replace(self, worker: int) -> None:
-        """Start another worker in the place of one that is gone."""
+        """Start another worker instead of one that is gone, later if it keeps dying before it is ready."""
 
     def close(self) -> None:
         """End all workers and free everything."""

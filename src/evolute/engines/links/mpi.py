@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import signal
@@ -63,14 +64,17 @@ class MpiLink:
             self.ranks.send(worker, message)
         return ticket
 
-    def poll(self) -> list[Event]:
+    def poll(self, timeout: float | None = None) -> list[Event]:
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
         while True:
             events: list[Event] = []
             with suppress(queue.Empty):
+                pause = min(self.lease / BEATS, max(0.0, deadline - time.monotonic()))
+                events += self._event(*self.ranks.inbox.get(timeout=pause))
                 while True:
-                    events += self._event(*self.ranks.inbox.get(timeout=0.0 if events else self.lease / BEATS))
+                    events += self._event(*self.ranks.inbox.get_nowait())
             self._check()
-            if events:
+            if events or time.monotonic() >= deadline:
                 return events
 
     def replace(self, worker: int) -> None:

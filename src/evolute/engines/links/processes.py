@@ -7,6 +7,7 @@ that pipe, from the very process that started it; everything else is trees.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import secrets
@@ -27,12 +28,11 @@ from evolute.core.tree import Tree
 from evolute.engines.links.call_server import CallServer
 from evolute.engines.links.link import Answered, Event, Gone, Late, Make, Ready, Update
 from evolute.engines.links.peers import Peers, listen
+from evolute.engines.links.restarts import Restarts
 from evolute.engines.links.wire import decoded, encoded
 
 START_LIMIT = 120.0
 """Seconds that a worker may take to begin."""
-STARTS = 10
-"""How often in a row a worker may die before it has begun."""
 BEATS = 5
 """How often a worker shows in the time of its lease that it is alive."""
 GRACE = 2.0
@@ -97,7 +97,7 @@ class ProcessLink:
     _inbox: queue.SimpleQueue[tuple[WorkerProcess, Tree]] = field(default_factory=queue.SimpleQueue)
     _workers: dict[int, WorkerProcess] = field(default_factory=dict)
     _given_up: list[WorkerProcess] = field(default_factory=list)
-    _starts: dict[int, int] = field(default_factory=dict)
+    _restarts: Restarts = field(default_factory=Restarts)
     _token: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     _tickets: count[int] = field(default_factory=lambda: count(1))
     _payload: bytes = b""
@@ -116,17 +116,23 @@ class ProcessLink:
         self._workers[worker].outbox.put(encoded(message).tobytes())
         return ticket
 
-    def poll(self) -> list[Event]:
+    def poll(self, timeout: float | None = None) -> list[Event]:
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
         while True:
+            for number in self._restarts.take_due():
+                self._start(number)
             events = self._expired()
+            until = min(deadline, self._restarts.next_due())
+            pause = 0.0 if events else min(self.lease / BEATS, max(0.0, until - time.monotonic()))
             with contextlib.suppress(queue.Empty):
+                events += self._event(*self._inbox.get(timeout=pause))
                 while True:
-                    events += self._event(*self._inbox.get(timeout=0.0 if events else self.lease / BEATS))
-            if events:
+                    events += self._event(*self._inbox.get_nowait())
+            if events or time.monotonic() >= deadline:
                 return events
 
     def replace(self, worker: int) -> None:
-        self._start(worker)
+        self._restarts.plan(worker)
 
     def close(self) -> None:
         for old in self._given_up:
@@ -164,7 +170,7 @@ class ProcessLink:
         match message:
             case {"ready": address}:
                 worker.begun = True
-                self._starts[worker.number] = 0
+                self._restarts.ready(worker.number)
                 return [Ready(worker.number, address)]
             case {"failed": error}:
                 raise EngineError(f"a worker could not begin:\n{error}")
@@ -182,15 +188,16 @@ class ProcessLink:
             old.end()
         silent = [w for w in self._workers.values() if now - w.heard > (self.lease if w.begun else START_LIMIT)]
         self._given_up += silent
-        return [self._gone(worker, f"silent for more than {self.lease:g} s") for worker in silent]
+        return [
+            self._gone(worker, f"silent for more than {self.lease if worker.begun else START_LIMIT:g} s") for worker in silent
+        ]
 
     def _gone(self, worker: WorkerProcess, why: str) -> Gone:
         del self._workers[worker.number]
         if worker not in self._given_up:
             worker.end()
-        self._starts[worker.number] = self._starts.get(worker.number, 0) + 1
-        if self._starts[worker.number] > STARTS:
-            raise EngineError(f"worker {worker.number} died {STARTS} times before it had begun ({why})")
+        if not worker.begun:
+            self._restarts.died_early(worker.number, why)
         return Gone(worker.number, why)
 
 

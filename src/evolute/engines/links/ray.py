@@ -7,6 +7,7 @@ worker is built by.
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -20,11 +21,10 @@ from evolute.core.protocols import EngineError
 from evolute.core.tree import Tree
 from evolute.engines.links.call_server import CallServer
 from evolute.engines.links.link import Answered, Event, Gone, Make, Ready, Update
+from evolute.engines.links.restarts import Restarts
 from evolute.engines.links.wire import decoded, encoded
 
 CONCURRENT = "concurrent"
-STARTS = 10
-"""How often in a row a worker may die before it has begun."""
 BEATS = 5
 """How often a worker is asked in the time of its lease whether it is alive."""
 Message = np.ndarray[Any, np.dtype[np.uint8]]
@@ -103,7 +103,7 @@ class RayLink:
     _space: str = field(default_factory=lambda: f"evolute-{secrets.token_hex(8)}")
     _actors: dict[int, ActorHandle] = field(default_factory=dict)
     _pending: dict[Any, tuple[ActorHandle, int | str]] = field(default_factory=dict)
-    _starts: dict[int, int] = field(default_factory=dict)
+    _restarts: Restarts = field(default_factory=Restarts)
     _tickets: count[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -123,21 +123,21 @@ class RayLink:
         self._pending[call.remote(message)] = (actor, ticket)
         return ticket
 
-    def poll(self) -> list[Event]:
-        events: list[Event] = []
-        while not events:
+    def poll(self, timeout: float | None = None) -> list[Event]:
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            for number in self._restarts.take_due():
+                self._start(number)
             events = self._expired()
             self._ask_around()
-            wait = 0.0 if events else self.lease / BEATS
-            done, _ = self._ray.wait(list(self._pending), num_returns=1, timeout=wait)
-            if done:
-                done, _ = self._ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)
-            for future in done:
+            until = min(deadline, self._restarts.next_due())
+            for future in self._done(0.0 if events else min(self.lease / BEATS, max(0.0, until - time.monotonic()))):
                 events += self._event(future)
-        return events
+            if events or time.monotonic() >= deadline:
+                return events
 
     def replace(self, worker: int) -> None:
-        self._start(worker)
+        self._restarts.plan(worker)
 
     def close(self) -> None:
         for actor in self._actors.values():
@@ -153,6 +153,16 @@ class RayLink:
         self._actors[number] = ActorHandle(number, name, handle)
         self._pending[handle.begin.remote()] = (self._actors[number], "begin")
 
+    def _done(self, timeout: float) -> list[Any]:
+        """What has been answered; waits until something has, or for `timeout` seconds."""
+        if not self._pending:  # no worker is there, and Ray refuses to wait for nothing
+            time.sleep(timeout)
+            return []
+        done: list[Any] = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)[0]
+        if done:
+            done = self._ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)[0]
+        return done
+
     def _event(self, future: Any) -> list[Event]:
         """What has come of something that was asked."""
         actor, asked = self._pending.pop(future)
@@ -167,7 +177,7 @@ class RayLink:
         actor.heard = time.monotonic()
         if asked == "begin":
             actor.begun = True
-            self._starts[actor.number] = 0
+            self._restarts.ready(actor.number)
             return [Ready(actor.number, actor.name)]
         result = decoded(answer.copy().data)
         if asked == "update":
@@ -191,7 +201,6 @@ class RayLink:
         del self._actors[actor.number]
         with contextlib.suppress(Exception):
             self._ray.kill(actor.handle)
-        self._starts[actor.number] = self._starts.get(actor.number, 0) + 1
-        if self._starts[actor.number] > STARTS:
-            raise EngineError(f"worker {actor.number} died {STARTS} times before it had begun ({why})")
+        if not actor.begun:
+            self._restarts.died_early(actor.number, why)
         return Gone(actor.number, why)

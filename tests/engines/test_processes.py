@@ -57,9 +57,9 @@ def test_a_worker_that_is_stopped_past_its_lease_is_replaced_and_its_late_report
     done = run(tmp_path / "stopped", stop={"turns": 30}, **more)
     thread.join()
     assert outcome(tmp_path / "stopped") == outcome(tmp_path / "whole")
-    told = [body["text"] for _, kind, body in done.notes if kind in ("worker lost", "late report")]
-    assert "worker 0 died (silent for more than 3 s); another one takes its place" in told
-    assert "worker 0, which had been given up, reported late: its report was rejected" in told
+    notices = [body["text"] for _, kind, body in done.notes if kind in ("worker lost", "late report")]
+    assert "worker 0 died (silent for more than 3 s); starting another" in notices
+    assert "worker 0 reported after it was replaced: its report was rejected" in notices
     assert story(done)["workers_lost"] >= 1
 
 
@@ -115,7 +115,7 @@ def troubled(state, hparams, steps, seed):
 
 
 @pytest.mark.parametrize(
-    ("trouble", "said"),
+    ("trouble", "error"),
     [
         ("raises", "ArithmeticError: went wrong"),
         ("out of memory", "MemoryError"),
@@ -123,7 +123,7 @@ def troubled(state, hparams, steps, seed):
         ("never returns", "the turn took longer than its limit of 1 s"),
     ],
 )
-def test_a_member_that_is_in_trouble_is_replaced_from_a_donor(tmp_path, trouble, said):
+def test_a_member_that_is_in_trouble_is_replaced_from_a_donor(tmp_path, trouble, error):
     done = evolute.run(
         troubled,
         space={"h": evolute.Float(0.0, 1.0)},
@@ -139,7 +139,7 @@ def test_a_member_that_is_in_trouble_is_replaced_from_a_donor(tmp_path, trouble,
         display="none",
     )
     turns = list(done.population[0].history())[::-1]
-    assert said in turns[1].report.error
+    assert error in turns[1].report.error
     assert turns[2].order.why["event"] == "rescue"
     assert all(member.turns == 4 for member in done.population.members)
 

@@ -56,7 +56,7 @@ def children(leader: int | None = None, *, kind: str = "evolute.engines.links.pr
 
 
 def appeared(count: int, leader: int | None = None) -> list[int]:
-    """The worker processes, as soon as there are so many."""
+    """The worker processes, as soon as there are `count`."""
     deadline = time.monotonic() + 60
     while len(found := children(leader)) < count:
         assert time.monotonic() < deadline, f"{len(found)} workers instead of {count}"
@@ -83,7 +83,7 @@ def alive(pid: int) -> bool:
 def killing(folder: Path, turns: float, seed: int = 0):
     """While the block runs, kill workers of this process at random; yields the victims.
 
-    There is one more victim for every so many turns in the journal: workers die all the time, whatever they do, and a slow
+    There is one more victim for every `turns` turns in the journal: workers die all the time, whatever they do, and a slow
     machine still gets on.
     """
     over, victims, rng = threading.Event(), [], random.Random(seed)

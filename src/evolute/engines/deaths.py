@@ -15,7 +15,7 @@ from evolute.core.order import Ref
 STRIKES = 3
 """How many workers must die while they train one order and nothing else before it can be blamed."""
 ODDS = 1e-6
-"""An order is blamed if at most this often so many deaths would fall on it by chance."""
+"""An order is blamed if the chance that its strikes came from outside is smaller than this."""
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds before an order is tried again after its first strike, doubled with each further one, and at most."""
 
@@ -43,7 +43,7 @@ class Deaths:
     _suspects: set[Ref] = field(default_factory=set)
 
     def record(self, refs: Iterable[Ref], seconds: float) -> None:
-        """A worker died that had been training these orders for so long; without orders it was idle or starting."""
+        """A worker died that had been training these orders for `seconds`; without orders it was idle or starting."""
         suspects = set(refs)
         self._deaths.append(Death(suspects, len(suspects) == 1, seconds, self.survived))
         self._suspects |= suspects

@@ -1,7 +1,7 @@
 """The engine over several workers: who trains what, and what to do when a worker dies.
 
 A member has a home, the worker that trains it. Only names of states come here; a worker that needs a state asks the one
-that has it. What was lost with a worker is read from its checkpoint, or made again by the orders that had made it.
+that has it. A state lost with its worker is read from its checkpoint, or made again by the order that made it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Batch:
 
 @dataclass
 class DistributedEngine:
-    """Workers behind a link. `worker` is not trained with here: it knows what makes a cohort, and whom to tell."""
+    """Workers behind a link. `worker` trains nothing here: it groups orders into cohorts and passes notices on."""
 
     link: Link
     worker: Worker
@@ -88,11 +88,11 @@ class DistributedEngine:
         return reports
 
     def keep(self, refs: set[Ref]) -> None:
-        """Forget every state but these and those not yet reported; a worker is told when it next gets something to do."""
+        """Forget every state but these and those not yet reported; a worker hears of it with its next batch."""
         self.states.keep(refs | {report.order.ref for report in self._reports})
 
     def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
-        """Let workers make states durable that they hold; what was lost with a worker is made again first."""
+        """Let workers save states that they hold; states lost with a worker are made again first."""
         left, self._sizes = set(refs), {}
         while left:
             if lost := [ref for ref in sorted(left) if self.states.holder(ref) is None]:
@@ -113,11 +113,11 @@ class DistributedEngine:
 
     @property
     def idle(self) -> bool:
-        """Whether all workers are there, and none has anything to do."""
+        """Whether all workers are ready, and none has anything to do."""
         return len(self._addresses) == self.link.size and not any(True for _ in self._tasks())
 
     def home(self, order: Order) -> int:
-        """The worker that is to train this member."""
+        """The worker that trains this member."""
         return order.member % self.link.size
 
     def _tasks(self) -> Iterator[Task]:
@@ -148,7 +148,7 @@ class DistributedEngine:
                 refs, share, note = value
                 self.worker.progress([Ref(*ref) for ref in refs], share, note)
             case Answered(_, _, _, error) if error is not None:
-                raise EngineError(f"a worker cannot go on:\n{error}")
+                raise EngineError(f"a worker failed:\n{error}")
             case Answered(worker, ticket, value, _) if ticket in self._batches:
                 self._free[worker] = None
                 batch = self._batches.pop(ticket)
@@ -161,12 +161,10 @@ class DistributedEngine:
             case Gone(worker, why):
                 self._lose(worker, why)
             case Late(worker):
-                self.worker.notify(
-                    "late report", f"worker {worker}, which had been given up, reported late: its report was rejected"
-                )
+                self.worker.notify("late report", f"worker {worker} reported after it was replaced: its report was rejected")
 
     def _dispatch(self) -> None:
-        """Give every free worker something to do: what is its own, or else what others cannot do now."""
+        """Give every free worker its next batch: its own tasks, or else those that others cannot do now."""
         self._count_survived()
         self._wake()
         for worker in list(self._free):
@@ -202,14 +200,14 @@ class DistributedEngine:
         self._counted = now
 
     def _elsewhere(self) -> deque[Task]:
-        """The tasks of a worker that is not there; if the learner gains nothing by cohorts, of the one with the most."""
+        """The tasks of a worker that is not ready; or, for learners that train members one by one, of the longest queue."""
         absent = [queue for home, queue in enumerate(self._queues) if home not in self._addresses and queue]
         if absent or self.worker.learner.together:
             return absent[0] if absent else deque()
         return max(self._queues, key=len)
 
     def _message(self, worker: int, tasks: list[Task]) -> Tree:
-        """What a worker needs to know to train these cohorts."""
+        """The message that asks a worker to train these tasks."""
         links = {ref for task in tasks for order in task.orders for ref in order.links}
         holders = [(ref, self.states.holder(ref)) for ref in links if worker not in self.states.held.get(ref, ())]
         keep = self.states.tidy(worker)
@@ -235,16 +233,16 @@ class DistributedEngine:
                 self._made_again(task, report)
 
     def _made_again(self, task: Task, report: Report) -> None:
-        """A state that was made again must be the one it was; then whoever waits for it can go on."""
+        """A state that was made again must equal the lost one; then the tasks that wait for it are queued."""
         ref = report.order.ref
         if report.failed:
             task.failures += 1
             if task.failures >= TRIES:
-                raise RemakeError(f"the turn of {ref}, whose state was lost, failed when it was made again.\n{report.error}")
+                raise RemakeError(f"{ref} was lost and cannot be made again: the turn failed.\n{report.error}")
             self._queues[task.home].appendleft(task)
             return
         if report.digest != task.mark:
-            raise UnrepeatableError(f"the state of {ref} was lost with its worker, and made again it was another one")
+            raise UnrepeatableError(f"the state of {ref} was lost with its worker, and made again it differs")
         for blocked in list(self._blocked):
             blocked.missing.discard(ref)
             if not blocked.missing:
@@ -252,7 +250,7 @@ class DistributedEngine:
                 self._queues[blocked.home].appendleft(blocked)
 
     def _block(self, task: Task, lost: list[Ref]) -> None:
-        """A task that needs lost states waits until they are made again, or asks the next worker that has them."""
+        """A task that needs lost states waits until they are made again, or asks another worker that has them."""
         for ref in lost:
             self.states.silent(ref)
         task.missing = {ref for ref in lost if self.states.holder(ref) is None}
@@ -271,8 +269,8 @@ class DistributedEngine:
         self._queues[home].appendleft(Task([report.order], home, report.digest))
 
     def _lose(self, worker: int, why: str) -> None:
-        """A worker is gone: what it was to train is tried again, and another one takes its place."""
-        self.worker.notify("worker lost", f"worker {worker} died ({why}); another one takes its place")
+        """A worker is gone: its batch is tried again, and another worker is started."""
+        self.worker.notify("worker lost", f"worker {worker} died ({why}); starting another")
         self._free.pop(worker, None)
         self._addresses.pop(worker, None)
         self.states.lose(worker)
@@ -305,7 +303,7 @@ class DistributedEngine:
         self._reports.append(Report(task.orders[0], error=f"the worker died {strikes} times in this turn ({why})"))
 
     def _write(self, refs: set[Ref]) -> None:
-        """Let those who hold these states save them; one that dies meanwhile saves nothing."""
+        """Let the holders of these states save them; one that dies meanwhile saves nothing."""
         shares: dict[int, list[Ref]] = {}
         for ref in sorted(refs):
             if (holder := self.states.holder(ref)) is not None:

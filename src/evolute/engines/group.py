@@ -53,7 +53,7 @@ class Group:
         return [found[place] for place in range(len(found))]
 
     def gather(self, method: str, *columns: Iterable[Tree]) -> Iterator[tuple[int, Tree]]:
-        """As `map`, but gives each result with its place as soon as it comes."""
+        """As `map`, but gives each result with its place as soon as it is there."""
         waiting, tickets = deque(enumerate(zip(*columns, strict=True))), dict[int, int]()
         while waiting or tickets:
             while waiting and self._free:
@@ -66,7 +66,7 @@ class Group:
             yield from self._poll(tickets)
 
     def _poll(self, tickets: dict[int, int]) -> list[tuple[int, Tree]]:
-        """The results that have come, by what stands for their tickets."""
+        """The results that have come, by the value of their tickets."""
         results = []
         for event in self.link.poll():
             match event:
@@ -77,7 +77,7 @@ class Group:
                     self.link.replace(worker)
                     self._there.discard(worker)
                     self._free.discard(worker)
-                    raise WorkerError(f"worker {worker} died ({why}); another one takes its place")
+                    raise WorkerError(f"worker {worker} died ({why}); starting another")
                 case Answered(worker, ticket, value, error):
                     self._free.add(worker)
                     if error is not None:
@@ -89,7 +89,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Methods:
-    """What a worker of a group holds: anyone's object, whose methods take several arguments."""
+    """Calls the methods of any object, which take several arguments."""
 
     target: Any
 
@@ -119,7 +119,7 @@ def open_group(
     """Workers that each have an object that `make` made; they end with the block. `address` is that of a Ray cluster.
 
     Under MPI the ranks are the workers, and this is called on all of them: rank 0 gets the group, the others work for it
-    and get None when it is over.
+    and get None when it is done.
     """
     try:
         with _linked(engine, MakeMethods(make), workers, address) as link:
@@ -149,5 +149,5 @@ def _linked(engine: str, make: Make, workers: int | None, address: str | None) -
             disconnect = connected(address, workers, 1.0)
             link = RayLink(make, workers or fitting(1.0, 0.0), LEASE, {"num_cpus": 1.0}, disconnect)
         else:
-            raise ValueError(f"engine={engine!r}: a group can be of processes, mpi or ray")
+            raise ValueError(f"engine={engine!r}: a group can use processes, mpi or ray")
         yield stack.enter_context(contextlib.closing(link))

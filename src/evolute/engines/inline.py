@@ -1,6 +1,6 @@
 """The engine that trains in this process, one cohort after the other.
 
-With a time limit it trains in a child process instead, which can be killed when it hangs.
+With a time limit it trains in a child process, which can be killed when it hangs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Inline:
         self._waiting.extend(self.worker.groups(orders))
 
     def wait(self) -> list[Report]:
-        """Train the next cohort; of short ones as many as fit into a moment, so that they are journalled together."""
+        """Train the next cohort; if they are short, as many as fit into a moment, to be journalled together."""
         reports: list[Report] = []
         started = time.monotonic()
         while self._waiting and (not reports or time.monotonic() - started < MOMENT):

@@ -1,4 +1,4 @@
-"""The engine that trains in Ray actors: on a runtime that it starts here, or on a cluster that is there already."""
+"""The engine that trains in Ray actors: on a runtime that it starts here, or on a running cluster."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def ray(
     placement: Literal["pack", "spread"] = "pack",
     lease: Annotated[float, Gt(0)] = 60.0,
 ) -> DistributedEngine:
-    """Ray actors: on a local runtime of their own, or on the cluster at `address` (auto finds it). Each worker gets so many
-    `cpus` and `gpus`; `placement` fills node after node, or spreads workers over them. By default there are as many workers
-    as fit. One that is silent for longer than `lease` seconds, or dies, is replaced."""
+    """Ray actors: on a local runtime of their own, or on the cluster at `address` (auto finds it). Each worker gets
+    this many `cpus` and `gpus`; `placement` packs nodes one by one, or spreads workers over them. By default there are as many
+    workers as fit. One that is silent for longer than `lease` seconds, or dies, is replaced."""
     disconnect = connected(address, workers, cpus)
     options = {"num_cpus": cpus, "num_gpus": gpus, "scheduling_strategy": "SPREAD" if placement == "spread" else "DEFAULT"}
     link = RayLink(ServiceSpec.of(worker, limit), workers or fitting(cpus, gpus), lease, options, disconnect)

@@ -1,4 +1,4 @@
-"""What trains at a worker: orders come as messages, states stay here, and other workers may ask for them."""
+"""What runs at a worker: it trains orders that come as messages, keeps the states, and gives them to other workers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evolute.engines.links.link import WorkerContext
 from evolute.engines.trainer_process import CohortTrainer, TrainerProcess
 
 OFTEN = 0.1
-"""Seconds between two signs of progress; more often nobody looks."""
+"""Seconds between two progress messages."""
 
 
 @dataclass(frozen=True)
 class ServiceSpec:
-    """How to build a station where it works."""
+    """How to build a worker service, in whatever process."""
 
     learner: Learner[Any]
     states: States
@@ -29,7 +29,7 @@ class ServiceSpec:
 
     @classmethod
     def of(cls, worker: Worker, limit: float | None) -> ServiceSpec:
-        """The recipe for stations that do what this worker would do."""
+        """The spec of services that do what this worker would do."""
         return cls(worker.learner, worker.states, worker.fixed, worker.score, limit)
 
     def __call__(self, context: WorkerContext) -> WorkerService:
@@ -40,7 +40,7 @@ class ServiceSpec:
 
 @dataclass
 class StateReader:
-    """Where states are found: brought by an exchange, at another worker, or durable. `lost` are those found nowhere."""
+    """Reads states: brought by an exchange, from another worker, or from a checkpoint. `lost` are those found nowhere."""
 
     context: WorkerContext
     states: States
@@ -68,7 +68,7 @@ class StateReader:
 
 @dataclass
 class Progressing:
-    """Tells the leader how far a cohort is, not too often."""
+    """Tells the leader how far a cohort is, but not too often."""
 
     context: WorkerContext
     _last: float = 0.0
@@ -83,15 +83,15 @@ class Progressing:
 
 @dataclass
 class WorkerService:
-    """A worker as its leader and other workers call it; arguments and values are trees."""
+    """What the leader and other workers call at a worker; arguments and values are trees."""
 
     trainer: CohortTrainer
     reader: StateReader
 
     def train(self, task: Tree) -> Tree:
-        """Train cohorts, one after the other; what is not in `keep` goes first, `holders` have states that are needed.
+        """Train cohorts, one after the other; states not in `keep` are dropped first; `holders` have states that are needed.
 
-        The value has for each cohort its reports, or the states that it needs and that are lost.
+        Returns for each cohort its reports, or the lost states that it needs.
         """
         if task["keep"] is not None:
             kept = {Ref(*ref) for ref in task["keep"]}
@@ -101,7 +101,7 @@ class WorkerService:
         return [self._train([Order.from_json(*order) for order in orders]) for orders in task["cohorts"]]
 
     def save(self, refs: Tree) -> Tree:
-        """Make states durable, as many as are here; the value has their sizes."""
+        """Make those of these states durable that are here; returns their sizes."""
         sizes = []
         for ref in refs:
             try:

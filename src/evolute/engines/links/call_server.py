@@ -1,4 +1,4 @@
-"""A worker's end of the line: an object whose methods are called by messages, in turn or concurrent."""
+"""A worker's end of the link: an object whose methods are called by messages, in turn or concurrently."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CallServer:
     _over: bool = False
 
     def take(self, message: Tree) -> None:
-        """A message from the leader: what is concurrent is answered at once, the rest by the thread that works."""
+        """A message from the leader: concurrent calls are answered at once, others by the thread in `work`."""
         if message["concurrent"]:
             self.send(self.answer(message))
         else:
@@ -39,18 +39,18 @@ class CallServer:
             self.send(answer)
 
     def leave(self) -> None:
-        """End the thread that works when its call is over, or when it next says something."""
+        """End `work` after its present call, or when that next sends an update."""
         self._over = True
         self._calls.put(None)
 
     def send_update(self, value: Tree) -> None:
-        """Tell the leader something in the middle of a call."""
+        """Send the leader a message in the middle of a call."""
         if self._over:
             raise Interrupted(signal.SIGTERM)
         self.send({"update": value})
 
     def answer_peer(self, method: str, argument: Tree) -> Tree:
-        """What another worker asked for, as a message."""
+        """The answer to another worker's call, as a message."""
         return self.answer({"ticket": 0, "method": method, "argument": argument})
 
     def answer(self, message: Tree) -> Tree:

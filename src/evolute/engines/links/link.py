@@ -1,4 +1,4 @@
-"""The line from a leader to its workers: calls go out, events come in. Processes, MPI and Ray each have one."""
+"""A link from a leader to its workers: calls go out, events come in. Processes, MPI and Ray each have one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evolute.core.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A worker is there, at an address where other workers reach it."""
+    """A worker is ready, at an address where other workers reach it."""
 
     worker: int
     address: str
@@ -29,7 +29,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A worker says something while it works."""
+    """A worker sent a message in the middle of a call."""
 
     worker: int
     value: Tree
@@ -37,7 +37,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A worker died, or was silent for longer than its lease; what it was doing will not be answered."""
+    """A worker died, or was silent for longer than its lease; its calls will not be answered."""
 
     worker: int
     why: str
@@ -45,7 +45,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A worker that had been given up spoke again; what it said does not count."""
+    """A worker that was replaced spoke again; what it sent does not count."""
 
     worker: int
 
@@ -54,14 +54,14 @@ Event = Ready | Answered | Update | Gone | Late
 
 
 class Link(Protocol):
-    """Workers by number. A call is answered by the ticket it was given, or its worker goes."""
+    """Workers by number. Each call gets a ticket, and is answered under it unless its worker goes."""
 
     @property
     def size(self) -> int:
         """How many workers there are."""
 
     def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
-        """Call a method of a worker's object; returns the ticket. `concurrent` does not wait for calls before it."""
+        """Call a method of a worker's object; returns the ticket. `concurrent` ones do not wait for those before."""
 
     def poll(self, timeout: float | None = None) -> list[Event]:
         """What has happened; waits until something has, or for `timeout` seconds."""
@@ -74,14 +74,14 @@ class Link(Protocol):
 
 
 class WorkerContext(Protocol):
-    """What a worker's object knows of where it works."""
+    """How a worker's object reaches its leader and the other workers."""
 
     def send_update(self, value: Tree) -> None:
-        """Tell the leader something in the middle of a call."""
+        """Send the leader a message in the middle of a call."""
 
     def ask(self, address: str, method: str, argument: Tree) -> Tree:
-        """Call a method of another worker's object, concurrent; raises ConnectionError if it cannot be reached."""
+        """Call a method of another worker's object, concurrently; raises ConnectionError if it cannot be reached."""
 
 
 Make = Callable[[WorkerContext], Any]
-"""Builds a worker's object where it works."""
+"""Builds a worker's object, in the worker."""

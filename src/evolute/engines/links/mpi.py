@@ -1,4 +1,4 @@
-"""The line from rank 0 to all ranks of an MPI job, itself among them; and what the other ranks do meanwhile."""
+"""The link from rank 0 to all ranks of an MPI job, itself included, and what the other ranks do."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from evolute.engines.links.rank_endpoint import RankEndpoint
 from evolute.engines.links.ranks import Ranks
 
 BEATS = 5
-"""How often a rank shows in the time of its lease that it is alive."""
+"""How often per lease a rank shows that it is alive."""
 GRACE = 2.0
-"""Seconds that a rank has to end a turn that is to be dropped."""
+"""Seconds that a rank has to end its turn when the leader is done."""
 RESUME_ME = 75
-"""The exit code that means: not finished, run the same command again (sysexits' EX_TEMPFAIL)."""
+"""The exit code for a job to resume by running the same command again (sysexits' EX_TEMPFAIL)."""
 
 
 @dataclass(eq=False)
@@ -78,7 +78,7 @@ class MpiLink:
                 return events
 
     def replace(self, worker: int) -> None:
-        raise EngineError(f"rank {worker} is gone, and MPI cannot replace it: run the same command again to go on")
+        raise EngineError(f"rank {worker} is gone, and MPI cannot replace it: run the same command again to resume")
 
     def exchange(self, moves: Sequence[Move]) -> None:
         """Make moves by collective calls; every rank must be idle."""
@@ -105,7 +105,7 @@ class MpiLink:
             case {"ready": address}:
                 return [Ready(rank, address)]
             case {"failed": error}:
-                raise EngineError(f"rank {rank} could not begin:\n{error}")
+                raise EngineError(f"rank {rank} could not start:\n{error}")
             case {"update": value}:
                 return [Update(rank, value)]
             case {"ticket": ticket}:
@@ -113,17 +113,20 @@ class MpiLink:
         return []
 
     def _check(self) -> None:
-        """MPI cannot replace a rank: when one is silent for longer than its lease the job ends, to be run again."""
+        """MPI cannot replace a rank: one that is silent for longer than its lease ends the job, which can be resumed."""
         late = [rank for rank, heard in self._heard.items() if rank and time.monotonic() - heard > self.lease]
         if late:
-            print(f"rank {late[0]} was silent for more than {self.lease:g} s: run the same command again", file=sys.stderr)
+            print(
+                f"rank {late[0]} was silent for more than {self.lease:g} s: run the same command again to resume",
+                file=sys.stderr,
+            )
             self.ranks.do(lambda: self.ranks.comm.Abort(RESUME_ME))
             self._thread.join()
 
 
 @contextmanager
 def leading(ranks: Ranks, build: Callable[[Json], Make]) -> Iterator[Callable[[Json], None]]:
-    """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
+    """On rank 0, a way to tell the others what to build; on those, work for it until it is done, then raise Followed."""
     if ranks.rank != 0:
         raise Followed(follow(ranks, build))
     last: Json = None
@@ -145,12 +148,12 @@ def leading(ranks: Ranks, build: Callable[[Json], Make]) -> Iterator[Callable[[J
 
 
 def follow(ranks: Ranks, build: Callable[[Json], Make]) -> Json:
-    """What a rank does that does not lead: train for rank 0 until it says that all is over; returns its last word."""
+    """On other ranks: train for rank 0 until it is done; returns the last opening that it announced."""
     make: Make | None = None
-    with _unimpressed():
+    with _signals_ignored():
         while True:
-            _, word = ranks.inbox.get()
-            match word:
+            _, message = ranks.inbox.get()
+            match message:
                 case {"over": last}:
                     return last
                 case {"open": opening}:
@@ -178,7 +181,7 @@ def _serve(ranks: Ranks, make: Make, beat: float) -> None:
             return
         if "leave" in message:
             server.leave()
-            threading.Thread(target=_insist, args=(ranks, over), daemon=True).start()
+            threading.Thread(target=_end_if_late, args=(ranks, over), daemon=True).start()
             return
         ranks.inbox.put((source, message))
 
@@ -193,12 +196,12 @@ def _serve(ranks: Ranks, make: Make, beat: float) -> None:
 
 
 def _waiting(ranks: Ranks) -> list[tuple[int, Tree]]:
-    """The messages that came while nobody took them, in order."""
-    found: list[tuple[int, Tree]] = []
+    """The messages that have come meanwhile, in order."""
+    messages: list[tuple[int, Tree]] = []
     with suppress(queue.Empty):
         while True:
-            found.append(ranks.inbox.get_nowait())
-    return found
+            messages.append(ranks.inbox.get_nowait())
+    return messages
 
 
 def _beat(ranks: Ranks, seconds: float, over: threading.Event) -> None:
@@ -206,16 +209,16 @@ def _beat(ranks: Ranks, seconds: float, over: threading.Event) -> None:
         ranks.send(0, {"alive": True})
 
 
-def _insist(ranks: Ranks, over: threading.Event) -> None:
-    """A turn that does not end is dropped with its process."""
+def _end_if_late(ranks: Ranks, over: threading.Event) -> None:
+    """End the process if its turn does not end."""
     if not over.wait(GRACE):
         ranks.leave()
         os._exit(0)
 
 
 @contextmanager
-def _unimpressed() -> Iterator[None]:
-    """Signals go to all ranks; the leader alone acts on them, and says what is to be done."""
+def _signals_ignored() -> Iterator[None]:
+    """Ignore signals, which go to all ranks: the leader acts on them and tells the others."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,7 +1,7 @@
-"""Worker processes on this machine, pinned to their share of its cores, and the line to them.
+"""The link to worker processes on this machine, each pinned to its share of the cores.
 
 The leader's end is a pipe that only the worker inherits, so nothing listens for it. The worker's object comes pickled over
-that pipe, from the very process that started it; everything else is trees.
+that pipe, from the process that started it; everything else is trees.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from evolute.engines.links.restarts import Restarts
 from evolute.engines.links.wire import decoded, encoded
 
 START_LIMIT = 120.0
-"""Seconds that a worker may take to begin."""
+"""Seconds that a worker may take to start."""
 BEATS = 5
-"""How often a worker shows in the time of its lease that it is alive."""
+"""How often per lease a worker shows that it is alive."""
 GRACE = 2.0
-"""Seconds that an idle worker has to end by itself."""
+"""Seconds that a worker has to end by itself."""
 
 
 @dataclass(eq=False)
 class WorkerProcess:
-    """A worker process as its leader sees it. Threads read and write, so that nothing it does can block the leader."""
+    """A worker process as its leader sees it. Threads read and write, so that it never blocks the leader."""
 
     number: int
     process: subprocess.Popen[bytes]
@@ -56,7 +56,7 @@ class WorkerProcess:
             threading.Thread(target=task, daemon=True).start()
 
     def end(self, grace: float = 0.0) -> None:
-        """Let it go, and kill it if it does not; what it started itself goes with it."""
+        """Ask it to end, then kill it and all that it started."""
         self.outbox.put(None)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(grace or 0.0)
@@ -89,7 +89,7 @@ class WorkerProcess:
 
 @dataclass(eq=False)
 class ProcessLink:
-    """The line to worker processes, each with an object that `make` builds there."""
+    """A link to worker processes, each with an object that `make` builds there."""
 
     make: Make
     size: int
@@ -106,7 +106,7 @@ class ProcessLink:
         try:
             self._payload = bytes(cloudpickle.dumps((self.make, self._token, self.lease / BEATS)))
         except Exception as error:
-            raise EngineError(f"this cannot be sent to another process: {error}") from error
+            raise EngineError(f"this object cannot be sent to another process: {error}") from error
         for number in range(self.size):
             self._start(number)
 
@@ -157,7 +157,7 @@ class ProcessLink:
         self._workers[number].outbox.put(self._payload)
 
     def _event(self, worker: WorkerProcess, message: Tree) -> list[Event]:
-        """What a message means; None stands for the end of the connection."""
+        """What a message means; None is the end of the connection."""
         worker.heard = time.monotonic()
         if worker in self._given_up:
             self._given_up.remove(worker)
@@ -173,7 +173,7 @@ class ProcessLink:
                 self._restarts.ready(worker.number)
                 return [Ready(worker.number, address)]
             case {"failed": error}:
-                raise EngineError(f"a worker could not begin:\n{error}")
+                raise EngineError(f"a worker could not start:\n{error}")
             case {"update": value}:
                 return [Update(worker.number, value)]
             case {"ticket": ticket}:
@@ -181,7 +181,7 @@ class ProcessLink:
         return []
 
     def _expired(self) -> list[Event]:
-        """Workers that were silent for longer than their lease are given up; those that stay so are ended."""
+        """Give up workers that were silent for longer than their lease, and end those that stay silent."""
         now = time.monotonic()
         for old in [old for old in self._given_up if now - old.heard > 2 * self.lease]:
             self._given_up.remove(old)
@@ -202,7 +202,7 @@ class ProcessLink:
 
 
 def cores() -> list[int]:
-    """The cores that this process may use, or where systems do not say so, all there are."""
+    """The cores that this process may use, or all, where the system does not say."""
     try:
         return sorted(os.sched_getaffinity(0))
     except AttributeError:
@@ -218,14 +218,14 @@ def share(number: int, size: int) -> list[int]:
 
 @dataclass(frozen=True)
 class ProcessContext:
-    """Where a worker process works."""
+    """How the object in a worker process reaches the others."""
 
     send_update: Callable[[Tree], None]
     ask: Callable[[str, str, Tree], Tree]
 
 
 def serve(pipe: Connection) -> None:
-    """A worker's life: build its object, then answer calls until the leader lets go or dies."""
+    """In a worker: build its object, then answer calls until the leader closes the pipe or dies."""
     make, token, beat = cloudpickle.loads(pipe.recv_bytes())
     lock = threading.Lock()
 
@@ -245,7 +245,7 @@ def serve(pipe: Connection) -> None:
 
 
 def _listen(pipe: Connection, server: CallServer, beat: float) -> None:
-    """Take the leader's messages and show in between that this process is alive; without a leader, end at once."""
+    """Take the leader's messages and send signs of life; without a leader, end at once."""
     threading.Thread(target=_beat, args=(server, beat), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         while True:

@@ -1,4 +1,4 @@
-"""A rank's seat in a run under MPI: its object answers the leader, and other ranks who ask for states."""
+"""A rank of an MPI job as a worker: its object answers the leader, and other ranks that ask for states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evolute.engines.links.ranks import Ranks
 
 @dataclass(eq=False)
 class RankEndpoint:
-    """Where a rank's object works. `other` gets the messages that are not between workers."""
+    """Serves a rank's object. `other` gets the messages that are not between workers."""
 
     ranks: Ranks
     server: CallServer
@@ -26,7 +26,7 @@ class RankEndpoint:
     _numbers: count[int] = field(default_factory=count)
 
     def open(self, make: Make) -> None:
-        """Take the seat: build the object, and answer from now on."""
+        """Build the object, and answer from now on."""
         self.server.target = make(self)
         self.ranks.deliver = self.deliver
 
@@ -55,7 +55,7 @@ class RankEndpoint:
                 self.other(source, message)
 
     def exchange(self, moves: Sequence[Move]) -> None:
-        """Make moves together with all other ranks; in the thread that makes the MPI calls."""
+        """Make moves together with all other ranks, in the thread that makes the MPI calls."""
 
         def take(ref: Ref, tree: Tree) -> None:
             self.server.target.take([list(ref), tree])

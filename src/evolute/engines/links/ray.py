@@ -1,7 +1,6 @@
-"""Workers that are Ray actors, and the line to them. Ray's own retries are off: the leader decides what is tried again.
+"""The link to workers that are Ray actors. Ray's own retries are off: the leader decides what is tried again.
 
-What the leader asks and the actors answer are messages of ours; Ray carries them and, by its own rules, the object that a
-worker is built by.
+Calls and answers are messages of ours, which Ray carries. What a worker is built from is pickled by Ray.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from evolute.engines.links.wire import decoded, encoded
 
 CONCURRENT = "concurrent"
 BEATS = 5
-"""How often a worker is asked in the time of its lease whether it is alive."""
+"""How often per lease a worker is asked whether it is alive."""
 Message = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class RayWorker:
-    """The actor: an object that `make` builds here, and what it says while it works."""
+    """The actor: an object that `make` builds here, and the updates that it sends."""
 
     def __init__(self, make: Make, space: str) -> None:
         self._server, self._space, self._make = CallServer(self._add_update), space, make
@@ -51,7 +50,7 @@ class RayWorker:
         return encoded(self._server.answer(decoded(message.data)))
 
     def updates(self) -> Message:
-        """What was said since this was asked the last time; also a sign of life."""
+        """The updates since the last call; also a sign of life."""
         updates, self._updates = self._updates, []
         return encoded(updates)
 
@@ -93,7 +92,7 @@ class ActorHandle:
 
 @dataclass(eq=False)
 class RayLink:
-    """The line to Ray actors; `options` are Ray's, for each of them. When it is closed `disconnect` is called."""
+    """A link to Ray actors, each with these Ray `options`. Closing it calls `disconnect`."""
 
     make: Make
     size: int
@@ -164,7 +163,7 @@ class RayLink:
         return done
 
     def _event(self, future: Any) -> list[Event]:
-        """What has come of something that was asked."""
+        """What the answer to a call means."""
         actor, asked = self._pending.pop(future)
         if self._actors.get(actor.number) is not actor:
             return []
@@ -173,7 +172,7 @@ class RayLink:
         except self._ray.exceptions.RayActorError as error:
             return [self._gone(actor, str(error).strip().splitlines()[0])]
         except self._ray.exceptions.RayTaskError as error:
-            raise EngineError(f"a worker could not begin:\n{error}") from error
+            raise EngineError(f"a worker could not start:\n{error}") from error
         actor.heard = time.monotonic()
         if asked == "begin":
             actor.begun = True
@@ -186,7 +185,7 @@ class RayLink:
         return [Answered(actor.number, result["ticket"], result.get("value"), result.get("error"))]
 
     def _ask_around(self) -> None:
-        """Ask every worker that is not being asked what it has said, which also tells whether it is alive."""
+        """Ask every worker for its updates, which also tells whether it is alive."""
         for actor in self._actors.values():
             if actor.begun and not actor.asked and time.monotonic() - actor.heard > min(1.0, self.lease / BEATS):
                 actor.asked = True

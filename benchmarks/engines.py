@@ -85,15 +85,15 @@ def run(settings: dict[str, Any]) -> None:
 
 
 def measured(part: str, settings: dict[str, Any], *, ranks: int | None = None) -> dict[str, float]:
-    """What a part says of itself in a process of its own, or on so many ranks."""
+    """The figures of a part, run in a process of its own or on this many ranks."""
     launcher = [] if ranks is None else [_mpiexec(), "-n", str(ranks)]
     command = [*launcher, sys.executable, str(HERE / "engines.py"), "--part", part, json.dumps(settings)]
     path = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def seconds(engine: str, settings: dict[str, Any]) -> float:
@@ -102,7 +102,7 @@ def seconds(engine: str, settings: dict[str, Any]) -> float:
 
 
 def throughput() -> None:
-    """Interleaved, so that what else the machine does falls on all alike."""
+    """Interleaved, so that other load on the machine affects all alike."""
     best: dict[str, float] = {}
     for _ in range(REPEATS):
         for engine in ("inline", "processes", "mpi"):
@@ -115,17 +115,17 @@ def throughput() -> None:
 def overhead() -> None:
     from overhead import peer
 
-    found = {engine: 1e3 * min(seconds(engine, NOOP) for _ in range(REPEATS)) for engine in ENGINES}
-    for engine, each in found.items():
+    figures = {engine: 1e3 * min(seconds(engine, NOOP) for _ in range(REPEATS)) for engine in ENGINES}
+    for engine, each in figures.items():
         say(f"{engine}, ms per member-turn", f"{each:.3f}")
     theirs = peer(64, 10)
-    say("Ray Tune's PBT, ms per member-turn", f"{theirs:.1f}  ({theirs / found['ray']:.0f}x our Ray engine)")
+    say("Ray Tune's PBT, ms per member-turn", f"{theirs:.1f}  ({theirs / figures['ray']:.0f}x our Ray engine)")
 
 
 def exchange() -> None:
-    found = measured("exchange_ranks", {}, ranks=2)
-    say("10 MB by raw Send and Recv, ms", f"{found['raw']:.2f}")
-    say("10 MB as a state from rank to rank, ms", f"{found['state']:.2f}  ({found['state'] / found['raw']:.2f}x)")
+    figures = measured("exchange_ranks", {}, ranks=2)
+    say("10 MB by raw Send and Recv, ms", f"{figures['raw']:.2f}")
+    say("10 MB as a state from rank to rank, ms", f"{figures['state']:.2f}  ({figures['state'] / figures['raw']:.2f}x)")
 
 
 def exchange_ranks(_: dict[str, Any]) -> None:
@@ -133,9 +133,9 @@ def exchange_ranks(_: dict[str, Any]) -> None:
     import queue
     import threading
 
-    from evolute.engines.host import Host
-    from evolute.engines.ranks import world
-    from evolute.engines.seat import Seat
+    from evolute.engines.links.call_server import CallServer
+    from evolute.engines.links.rank_endpoint import RankEndpoint
+    from evolute.engines.links.ranks import world
 
     class Holder:
         def __init__(self) -> None:
@@ -145,8 +145,8 @@ def exchange_ranks(_: dict[str, Any]) -> None:
             return self.tree
 
     here, over = world(), queue.SimpleQueue[Any]()
-    seat = Seat(here, Host(lambda message: None), lambda source, message: over.put(message))
-    seat.open(lambda place: Holder())
+    endpoint = RankEndpoint(here, CallServer(lambda message: None), lambda source, message: over.put(message))
+    endpoint.open(lambda context: Holder())
     raw: list[float] = []
     asked: list[float] = []
     buffer, word = np.ones(STATE, np.uint8), np.zeros(1, np.uint8)
@@ -172,7 +172,7 @@ def exchange_ranks(_: dict[str, Any]) -> None:
             continue
         for _ in range(20):
             started = time.perf_counter()
-            assert len(seat.ask("0", "give", [0, 0])["weights"]) == STATE
+            assert len(endpoint.ask("0", "give", [0, 0])["weights"]) == STATE
             asked.append(time.perf_counter() - started)
         here.send(0, {"over": True})
     if here.rank == 0:

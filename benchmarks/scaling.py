@@ -35,14 +35,14 @@ TURN, STATE, BANDWIDTH, LATENCY, PER_RANK = 3.0, 1e6, 1.25e9, 20e-6, 1e-6
 
 
 def noop(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> tuple[Any, dict[str, float]]:
-    """A score that depends on the hyper-parameter and on chance."""
+    """A score that depends on the hyper-parameter and the seed."""
     return None, {"score": hparams["h"] + (seed % 1000) / 2000}
 
 
 def duration(order: Order) -> float:
     """How long a turn takes, by its name alone."""
-    luck = stream(0, "duration", order.member, order.turn)
-    return float(TURN * luck.choice([0.5, 1.0, 2.0], p=[0.25, 0.5, 0.25]) * (10.0 if luck.random() < 0.01 else 1.0))
+    rng = stream(0, "duration", order.member, order.turn)
+    return float(TURN * rng.choice([0.5, 1.0, 2.0], p=[0.25, 0.5, 0.25]) * (10.0 if rng.random() < 0.01 else 1.0))
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Figures:
 
 
 def simulate(members: int, workers: int, strategy: str, mode: str, seconds: float) -> Figures:
-    """A run of so many virtual seconds."""
+    """A run for this many virtual seconds."""
     decided: list[list[Order]] = []
     arrived: list[int] = []
 
@@ -89,14 +89,14 @@ def exchange(orders: list[Order], workers: int) -> tuple[float, float]:
             targets[order.start].add(order.member % workers)
     one = LATENCY + STATE / BANDWIDTH
     sent = Counter[int]()
-    for ref, found in targets.items():
-        sent[ref.member % workers] += len(found)
-    many = [ref for ref, found in targets.items() if 2 * len(found) >= workers]
+    for ref, ranks in targets.items():
+        sent[ref.member % workers] += len(ranks)
+    many = [ref for ref, ranks in targets.items() if 2 * len(ranks) >= workers]
     few, got = Counter[int](), Counter[int]()
-    for ref, found in targets.items():
+    for ref, ranks in targets.items():
         if ref not in many:
-            few[ref.member % workers] += len(found)
-            got.update(found)
+            few[ref.member % workers] += len(ranks)
+            got.update(ranks)
     busiest = max([*few.values(), *got.values()], default=0)
     together = len(many) * math.ceil(math.log2(workers)) * one + busiest * one + (workers * PER_RANK if few else 0.0)
     return max(sent.values(), default=0) * one, together

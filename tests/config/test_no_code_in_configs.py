@@ -12,7 +12,7 @@ import evolute
 SOURCE = Path(evolute.__file__).parent
 CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
 UNPICKLERS = {"pickle", "cPickle", "dill", "marshal", "shelve", "joblib", "cloudpickle"}
-ALLOWED = {("engines/child.py", "cloudpickle.loads"), ("engines/spawned.py", "cloudpickle.loads")}
+ALLOWED = {("engines/trainer_process.py", "cloudpickle.loads"), ("engines/links/processes.py", "cloudpickle.loads")}
 """A learner comes over a pipe that only the process which made it has the other end of."""
 
 

@@ -21,14 +21,14 @@ OPEN_MPI = {
 
 
 def mpiexec(ranks: int, *command: str, **how) -> subprocess.Popen:
-    """A command on so many ranks."""
+    """A command on this many ranks."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     env = {**os.environ, **OPEN_MPI, "PYTHONPATH": path}
     return subprocess.Popen([MPIEXEC, "-n", str(ranks), sys.executable, *command], env=env, text=True, **how)
 
 
 def evolute(ranks: int, *words: str, cwd: Path) -> subprocess.CompletedProcess:
-    """Evolute's command line on so many ranks, to its end."""
+    """Evolute's command line on this many ranks, until it ends."""
     process = mpiexec(ranks, "-m", "evolute", *words, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out, errors = process.communicate(timeout=200)
     return subprocess.CompletedProcess(process.args, process.returncode, out, errors)

@@ -15,8 +15,8 @@ import pytest
 from tests.engines.workers import children, noisy
 
 import evolute
-from evolute.engines import peers
-from evolute.engines.peers import Peers, listen
+from evolute.engines.links import peers
+from evolute.engines.links.peers import Peers, listen
 
 TOKEN = b"the token of this run"
 

@@ -10,7 +10,7 @@ import pytest
 from evolute.core.order import Order
 from evolute.core.solo import adapt
 from evolute.core.worker import Worker
-from evolute.engines.child import Child
+from evolute.engines.trainer_process import TrainerProcess
 from evolute.testing.memory import MemoryStates
 
 
@@ -28,11 +28,11 @@ def reads_nothing(state, hparams, steps, seed):
     [(waits_for_ever, "longer than its limit of 1 s"), (reads_nothing, "the worker process died (signal 11)")],
 )
 def test_a_turn_that_hangs_or_crashes_tells_where_it_was(train, reason):
-    child = Child(Worker(adapt(train), MemoryStates()), limit=1.0 if train is waits_for_ever else 60.0)
+    trainer = TrainerProcess(Worker(adapt(train), MemoryStates()), limit=1.0 if train is waits_for_ever else 60.0)
     try:
-        (report,) = child.train([Order(0, 0, {}, steps=1, seed=1)])
+        (report,) = trainer.train([Order(0, 0, {}, steps=1, seed=1)])
     finally:
-        child.close()
+        trainer.close()
     assert reason in report.reason
     assert train.__name__ in report.error
     assert "test_trace.py" in report.error

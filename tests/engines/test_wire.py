@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from evolute.core.tree import digest
-from evolute.engines.wire import BULK, decoded, encoded
+from evolute.engines.links.wire import BULK, decoded, encoded
 
 LEAVES = st.one_of(
     st.none(),

@@ -42,7 +42,7 @@ def reported(folder: Path) -> int:
     return turns
 
 
-def children(leader: int | None = None, *, kind: str = "evolute.engines.spawned") -> list[int]:
+def children(leader: int | None = None, *, kind: str = "evolute.engines.links.processes") -> list[int]:
     """The processes of this kind that a leader has started."""
     found = []
     for entry in Path("/proc").iterdir():
@@ -56,7 +56,7 @@ def children(leader: int | None = None, *, kind: str = "evolute.engines.spawned"
 
 
 def appeared(count: int, leader: int | None = None) -> list[int]:
-    """The worker processes, as soon as there are so many."""
+    """The worker processes, as soon as there are `count`."""
     deadline = time.monotonic() + 60
     while len(found := children(leader)) < count:
         assert time.monotonic() < deadline, f"{len(found)} workers instead of {count}"
@@ -80,16 +80,19 @@ def alive(pid: int) -> bool:
 
 
 @contextmanager
-def killing(probability: float, every: float, seed: int = 0):
-    """While the block runs, kill each worker of this process with this probability, again and again; yields the victims."""
-    over, victims, luck = threading.Event(), [], random.Random(seed)
+def killing(folder: Path, turns: float, seed: int = 0):
+    """While the block runs, kill workers of this process at random; yields the victims.
+
+    There is one more victim for every `turns` turns in the journal: workers die all the time, whatever they do, and a slow
+    machine still gets on.
+    """
+    over, victims, rng = threading.Event(), [], random.Random(seed)
 
     def kill():
-        while not over.wait(every):
-            for pid in children():
-                if luck.random() < probability:
-                    os.kill(pid, signal.SIGKILL)
-                    victims.append(pid)
+        while not over.wait(rng.uniform(0.0, 0.3)):
+            if folder.exists() and len(victims) < reported(folder) / turns and (pids := children()):
+                victims.append(rng.choice(pids))
+                os.kill(victims[-1], signal.SIGKILL)
 
     thread = threading.Thread(target=kill)
     thread.start()

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from evolute.core.protocols import Followed
 from evolute.core.tree import Tree
-from evolute.engines.link import Answered, Gone, Link, Make, Place, Ready
+from evolute.engines.links.link import Answered, Gone, Link, Make, Ready, WorkerContext
 
 LEASE = 60.0
 
@@ -53,7 +53,7 @@ class Group:
         return [found[place] for place in range(len(found))]
 
     def gather(self, method: str, *columns: Iterable[Tree]) -> Iterator[tuple[int, Tree]]:
-        """As `map`, but gives each result with its place as soon as it comes."""
+        """As `map`, but gives each result with its place as soon as it is there."""
         waiting, tickets = deque(enumerate(zip(*columns, strict=True))), dict[int, int]()
         while waiting or tickets:
             while waiting and self._free:
@@ -66,7 +66,7 @@ class Group:
             yield from self._poll(tickets)
 
     def _poll(self, tickets: dict[int, int]) -> list[tuple[int, Tree]]:
-        """The results that have come, by what stands for their tickets."""
+        """The results that have come, by the value of their tickets."""
         results = []
         for event in self.link.poll():
             match event:
@@ -77,7 +77,7 @@ class Group:
                     self.link.replace(worker)
                     self._there.discard(worker)
                     self._free.discard(worker)
-                    raise WorkerError(f"worker {worker} died ({why}); another one takes its place")
+                    raise WorkerError(f"worker {worker} died ({why}); starting another")
                 case Answered(worker, ticket, value, error):
                     self._free.add(worker)
                     if error is not None:
@@ -88,24 +88,24 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Plain:
-    """What a worker of a group holds: anyone's object, whose methods take several arguments."""
+class Methods:
+    """Calls the methods of any object, which take several arguments."""
 
-    thing: Any
+    target: Any
 
     def call(self, what: Tree) -> Tree:
         method, arguments = what
-        return getattr(self.thing, method)(*arguments)
+        return getattr(self.target, method)(*arguments)
 
 
 @dataclass(frozen=True)
-class Making:
+class MakeMethods:
     """Builds the object at a worker."""
 
     make: Callable[[], Any]
 
-    def __call__(self, place: Place) -> Plain:
-        return Plain(self.make())
+    def __call__(self, context: WorkerContext) -> Methods:
+        return Methods(self.make())
 
 
 @contextlib.contextmanager
@@ -119,10 +119,10 @@ def open_group(
     """Workers that each have an object that `make` made; they end with the block. `address` is that of a Ray cluster.
 
     Under MPI the ranks are the workers, and this is called on all of them: rank 0 gets the group, the others work for it
-    and get None when it is over.
+    and get None when it is done.
     """
     try:
-        with _linked(engine, Making(make), workers, address) as link:
+        with _linked(engine, MakeMethods(make), workers, address) as link:
             yield Group(link)
     except Followed:
         yield None
@@ -133,21 +133,21 @@ def _linked(engine: str, make: Make, workers: int | None, address: str | None) -
     with contextlib.ExitStack() as stack:
         link: Link
         if engine == "processes":
-            from evolute.engines.spawned import Spawn, cores
+            from evolute.engines.links.processes import ProcessLink, cores
 
-            link = Spawn(make, workers or len(cores()), LEASE)
+            link = ProcessLink(make, workers or len(cores()), LEASE)
         elif engine == "mpi":
-            from evolute.engines.crew import Crew, leading
-            from evolute.engines.ranks import world
+            from evolute.engines.links.mpi import MpiLink, leading
+            from evolute.engines.links.ranks import world
 
             stack.enter_context(leading(world(), lambda opening: make))({"group": True})
-            link = Crew(world(), make, LEASE)
+            link = MpiLink(world(), make, LEASE)
         elif engine == "ray":
-            from evolute.engines.actors import Actors
-            from evolute.engines.runtime import connected, fitting
+            from evolute.engines.links.ray import RayLink
+            from evolute.engines.links.ray_runtime import connected, fitting
 
             disconnect = connected(address, workers, 1.0)
-            link = Actors(make, workers or fitting(1.0, 0.0), LEASE, {"num_cpus": 1.0}, disconnect)
+            link = RayLink(make, workers or fitting(1.0, 0.0), LEASE, {"num_cpus": 1.0}, disconnect)
         else:
-            raise ValueError(f"engine={engine!r}: a group can be of processes, mpi or ray")
+            raise ValueError(f"engine={engine!r}: a group can use processes, mpi or ray")
         yield stack.enter_context(contextlib.closing(link))

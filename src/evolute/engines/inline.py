@@ -1,6 +1,6 @@
 """The engine that trains in this process, one cohort after the other.
 
-With a time limit it trains in a child process instead, which can be killed when it hangs.
+With a time limit it trains in a child process, which can be killed when it hangs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from evolute.core.order import Order, Ref, Report
 from evolute.core.worker import Worker
-from evolute.engines.child import Child, Trainee
+from evolute.engines.trainer_process import CohortTrainer, TrainerProcess
 
 MOMENT = 0.02
 
@@ -21,14 +21,14 @@ MOMENT = 0.02
 class Inline:
     """Trains the cohorts in the order in which they were submitted."""
 
-    worker: Trainee
+    worker: CohortTrainer
     _waiting: deque[list[Order]] = field(default_factory=deque)
 
     def submit(self, orders: Sequence[Order]) -> None:
         self._waiting.extend(self.worker.groups(orders))
 
     def wait(self) -> list[Report]:
-        """Train the next cohort; of short ones as many as fit into a moment, so that they are journalled together."""
+        """Train the next cohort; if they are short, as many as fit into a moment, to be journalled together."""
         reports: list[Report] = []
         started = time.monotonic()
         while self._waiting and (not reports or time.monotonic() - started < MOMENT):
@@ -45,10 +45,10 @@ class Inline:
         return time.monotonic()
 
     def close(self) -> None:
-        if isinstance(self.worker, Child):
+        if isinstance(self.worker, TrainerProcess):
             self.worker.close()
 
 
 def inline(worker: Worker, limit: float | None) -> Inline:
     """An engine around one worker; `limit` is how many seconds a turn may take."""
-    return Inline(worker if limit is None else Child(worker, limit))
+    return Inline(worker if limit is None else TrainerProcess(worker, limit))

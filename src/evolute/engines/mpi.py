@@ -1,35 +1,53 @@
-"""The engine that trains on the ranks of an MPI job: `mpiexec -n 4 evolute run … -m engine=mpi`. Rank 0 leads and trains.
+"""The engine that trains on the ranks of an MPI job: `mpiexec -n 4 evolute run … -m engine=mpi`. Rank 0 leads and trains too.
 
-States move from rank to rank when an heir needs them, or all at once by collective calls. If a rank dies MPI ends the job,
-and the same command resumes the run, on any number of ranks.
+States move from rank to rank when an heir needs them, or all at once by collective calls. If a rank dies MPI ends the job;
+run the same command again to resume, on any number of ranks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Gt
 
 from evolute.core.order import Json, Order, Ref
 from evolute.core.worker import Worker
-from evolute.engines.collective import Move
-from evolute.engines.crew import Crew, leading
-from evolute.engines.fleet import Fleet
-from evolute.engines.ranks import world
-from evolute.engines.station import Recipe
+from evolute.engines.distributed import DistributedEngine
+from evolute.engines.links.collective import Move
+from evolute.engines.links.mpi import MpiLink, leading
+from evolute.engines.links.ranks import world
+from evolute.engines.worker_service import ServiceSpec
 
 
-@dataclass
-class Collective(Fleet):
-    """A fleet of ranks whose states are exchanged before a turn, if all ranks wait for it; else heirs ask for them."""
+class mpi(DistributedEngine):  # noqa: N801 - a plug-in is named as users write it
+    """The ranks of an MPI job. `exchange` of states is from rank to rank (few nodes) or by collective calls (many); a rank
+    that is silent for longer than `lease` seconds ends the job, with an exit code that means that it can be resumed."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        limit: float | None,
+        *,
+        exchange: Literal["p2p", "collective"] = "p2p",
+        lease: Annotated[float, Gt(0)] = 60.0,
+    ) -> None:
+        self._ranks = MpiLink(world(), ServiceSpec.of(worker, limit), lease)
+        self._collective = exchange == "collective"
+        super().__init__(self._ranks, worker)
+
+    @staticmethod
+    @contextmanager
+    def joined(build: Callable[[Json], tuple[Worker, float | None]]) -> Iterator[Callable[[Json], None]]:
+        """On rank 0, a way to tell the others what to build; on those, work for it until it is done, then raise Followed."""
+        with leading(world(), lambda opening: ServiceSpec.of(*build(opening))) as announce:
+            yield announce
 
     def submit(self, orders: Sequence[Order]) -> None:
-        assert isinstance(self.link, Crew)
-        if self.idle and (moves := self._moves(orders)):
-            self.link.exchange(moves)
+        """Take orders on. By collective calls, states are exchanged first if all ranks are idle; else heirs ask for them."""
+        if self._collective and self.idle and (moves := self._moves(orders)):
+            self._ranks.exchange(moves)
             for move in moves:
                 self.states.held[move.ref] += move.targets
         super().submit(orders)
@@ -41,27 +59,4 @@ class Collective(Fleet):
             for ref in order.links:
                 if self.states.holder(ref) is not None and self.home(order) not in self.states.held[ref]:
                     targets.setdefault(ref, set()).add(self.home(order))
-        return [Move(ref, self.states.held[ref][0], tuple(sorted(found))) for ref, found in sorted(targets.items())]
-
-
-def mpi(
-    worker: Worker,
-    limit: float | None,
-    *,
-    exchange: Literal["p2p", "collective"] = "p2p",
-    lease: Annotated[float, Gt(0)] = 60.0,
-) -> Fleet:
-    """The ranks of an MPI job. `exchange` of states is from rank to rank (few nodes) or by collective calls (many); a rank
-    that is silent for longer than `lease` seconds ends the job, with an exit code that means that it can be resumed."""
-    crew = Crew(world(), Recipe.of(worker, limit), lease)
-    return Fleet(crew, worker) if exchange == "p2p" else Collective(crew, worker)
-
-
-@contextmanager
-def _joined(build: Callable[[Json], tuple[Worker, float | None]]) -> Iterator[Callable[[Json], None]]:
-    """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
-    with leading(world(), lambda opening: Recipe.of(*build(opening))) as summon:
-        yield summon
-
-
-mpi.joined = _joined  # type: ignore[attr-defined]
+        return [Move(ref, self.states.held[ref][0], tuple(sorted(ranks))) for ref, ranks in sorted(targets.items())]

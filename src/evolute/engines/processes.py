@@ -7,14 +7,14 @@ from typing import Annotated
 from annotated_types import Gt
 
 from evolute.core.worker import Worker
-from evolute.engines.fleet import Fleet
-from evolute.engines.spawned import Spawn, cores
-from evolute.engines.station import Recipe
+from evolute.engines.distributed import DistributedEngine
+from evolute.engines.links.processes import ProcessLink, cores
+from evolute.engines.worker_service import ServiceSpec
 
 
 def processes(
     worker: Worker, limit: float | None, *, workers: Annotated[int, Gt(0)] | None = None, lease: Annotated[float, Gt(0)] = 60.0
-) -> Fleet:
+) -> DistributedEngine:
     """Worker processes on this machine, by default one for each core; one that is silent for longer than `lease` seconds,
     or dies, is replaced."""
-    return Fleet(Spawn(Recipe.of(worker, limit), workers or len(cores()), lease), worker)
+    return DistributedEngine(ProcessLink(ServiceSpec.of(worker, limit), workers or len(cores()), lease), worker)

@@ -1,4 +1,4 @@
-"""The engine that trains in Ray actors: on a runtime that it starts here, or on a cluster that is there already."""
+"""The engine that trains in Ray actors: on a runtime that it starts here, or on a running cluster."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt
 
 from evolute.core.worker import Worker
-from evolute.engines.actors import Actors
-from evolute.engines.fleet import Fleet
-from evolute.engines.runtime import connected, fitting
-from evolute.engines.station import Recipe
+from evolute.engines.distributed import DistributedEngine
+from evolute.engines.links.ray import RayLink
+from evolute.engines.links.ray_runtime import connected, fitting
+from evolute.engines.worker_service import ServiceSpec
 
 
 def ray(
@@ -23,11 +23,11 @@ def ray(
     gpus: Annotated[float, Ge(0)] = 0.0,
     placement: Literal["pack", "spread"] = "pack",
     lease: Annotated[float, Gt(0)] = 60.0,
-) -> Fleet:
-    """Ray actors: on a local runtime of their own, or on the cluster at `address` (auto finds it). Each worker gets so many
-    `cpus` and `gpus`; `placement` fills node after node, or spreads workers over them. By default there are as many workers
-    as fit. One that is silent for longer than `lease` seconds, or dies, is replaced."""
+) -> DistributedEngine:
+    """Ray actors: on a local runtime of their own, or on the cluster at `address` (auto finds it). Each worker gets
+    this many `cpus` and `gpus`; `placement` packs nodes one by one, or spreads workers over them. By default there are as many
+    workers as fit. One that is silent for longer than `lease` seconds, or dies, is replaced."""
     disconnect = connected(address, workers, cpus)
     options = {"num_cpus": cpus, "num_gpus": gpus, "scheduling_strategy": "SPREAD" if placement == "spread" else "DEFAULT"}
-    actors = Actors(Recipe.of(worker, limit), workers or fitting(cpus, gpus), lease, options, disconnect)
-    return Fleet(actors, worker)
+    link = RayLink(ServiceSpec.of(worker, limit), workers or fitting(cpus, gpus), lease, options, disconnect)
+    return DistributedEngine(link, worker)

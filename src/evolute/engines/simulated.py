@@ -1,6 +1,6 @@
 """An engine with a virtual clock: turns take the time that a script says, and fail when it says so.
 
-The training is real, the waiting is not; that is how asynchronous runs are tested and slow machines imagined.
+The training is real, the waiting is not: for tests of asynchronous runs and models of slow machines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a child process was when it hung or crashed, in the words of Python's fault handler.
+"""Where a child process was when it hung or crashed, as Python's fault handler tells it.
 
 The child writes into a file that its parent has opened: on a crash by itself, otherwise when the parent asks by a signal.
 That works in the middle of anything, also in C code that never returns.
@@ -33,7 +33,7 @@ class Trace:
         return self.file.fileno()
 
     def lines(self, pid: int | None = None) -> list[str]:
-        """What the child has written; with its process id it is asked first where it is."""
+        """What the child has written; given its process id, ask it first where it is."""
         if pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGUSR1)

@@ -40,7 +40,7 @@ from evolute.store.meta import Evaluation, RunMeta
 CHANGEABLE = sorted(key for key, setting in FIELDS.items() if setting.change == Change.ON_RESUME)
 """What may differ when a run is resumed, besides where and how it is carried out."""
 Begin = Callable[[Path, Config, Population], None]
-Summon = Callable[[Json], None]
+Announce = Callable[[Json], None]
 """Tells the other processes of a run, if there are any, what to build."""
 
 
@@ -56,30 +56,30 @@ class Launch:
     take_over: bool = False
     choices: Mapping[str, Any] = field(default_factory=dict)
     notify: Notify = silent
-    summon: Summon = lambda opening: None
+    announce: Announce = lambda opening: None
     begin: Begin = lambda folder, config, population: None
 
 
 def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stopped."""
-    with _joined(config) as summon:
+    with _joined(config) as announce:
         folder = choose(config, how)
         parts = assembled(config, how.choices if folder is None else choices_of(folder))  # may refuse: before any folder
         if folder is None:
             meta = RunMeta(created=time.time(), choices=dict(parts.learner.choices), **described(config))
             fill = None if config.settings.init.from_ is None else fork.beginning(config, parts.strategy)
             folder = folders.create(how.folder, Path(config.settings.runs), config.name, meta, fill)
-        return _proceed(folder, parts, replace(how, summon=summon))
+        return _proceed(folder, parts, replace(how, announce=announce))
 
 
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
     """Continue the run in this folder to its end; a run that has ended is left as it is."""
-    with _joined(config) as summon:
-        return _proceed(folder, assembled(config, choices_of(folder)), replace(how, summon=summon))
+    with _joined(config) as announce:
+        return _proceed(folder, assembled(config, choices_of(folder)), replace(how, announce=announce))
 
 
 @contextlib.contextmanager
-def _joined(config: Config) -> Iterator[Summon]:
+def _joined(config: Config) -> Iterator[Announce]:
     """Lead the processes that were started with this one by the same command, or follow the one that leads."""
     maker = config.engine.maker
     if not isinstance(maker, JoinedEngine):
@@ -91,8 +91,8 @@ def _joined(config: Config) -> Iterator[Summon]:
         checkpoints = Checkpoints(Path(opening["folder"]) / folders.CHECKPOINTS)
         return Worker(parts.learner, checkpoints, config.learner.settings, config.settings.score), config.settings.limit
 
-    with maker.joined(build) as summon:
-        yield summon
+    with maker.joined(build) as announce:
+        yield announce
 
 
 def choose(config: Config, how: Launch) -> Path | None:
@@ -177,7 +177,7 @@ class Session:
         self._checkpoints.sweep()
         if config.settings.init.from_ is not None:
             fork.restock(self.folder)
-        self.how.summon({"choices": dict(self.parts.learner.choices), "folder": str(self.folder.resolve())})
+        self.how.announce({"choices": dict(self.parts.learner.choices), "folder": str(self.folder.resolve())})
         engine = config.engine.maker(self._worker(), config.settings.limit, **config.engine.settings)
         repeatable = self.parts.learner.repeatable and not self.journal.meta.unrepeatable
         rhythm = None if config.settings.durable == "auto" else config.settings.durable

@@ -44,7 +44,7 @@ def _check(engine: Engine, states: Checkpoints) -> None:
     heir = Order(0, 1, {"by": 5}, steps=2, seed=9, start=Ref(3, 0))
     engine.submit([heir])
     report = _all(engine, 1)[heir.ref]
-    assert report.metrics["score"] == 14, "an heir goes on from the state that its order names"
+    assert report.metrics["score"] == 14, "an heir continues from the state that its order names"
     assert report.digest == digest({"total": 14}), "a report carries the digest of the new state"
 
     engine.save([heir.ref])
@@ -52,7 +52,7 @@ def _check(engine: Engine, states: Checkpoints) -> None:
     engine.keep(set())
     again = Order(2, 1, {"by": 1}, steps=1, seed=9, start=heir.ref)
     engine.submit([again])
-    assert _all(engine, 1)[again.ref].metrics["score"] == 15, "a state that was let go is read from its checkpoint"
+    assert _all(engine, 1)[again.ref].metrics["score"] == 15, "a state that was dropped is read from its checkpoint"
 
 
 def _all(engine: Engine, count: int) -> dict[Ref, Report]:

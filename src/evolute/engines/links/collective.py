@@ -14,7 +14,7 @@ import numpy as np
 
 from evolute.core.order import Ref
 from evolute.core.tree import Tree
-from evolute.engines.wire import Array, decoded, encoded
+from evolute.engines.links.wire import Array, decoded, encoded
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The connection to Ray: a cluster that is there, or a runtime of our own on loopback, with Ray's token authentication."""
+"""The connection to Ray: a running cluster, or a runtime of our own on loopback, with Ray's token authentication."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 from evolute.core.protocols import EngineError
-from evolute.engines.spawned import cores
+from evolute.engines.links.processes import cores
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Ray reports nothing to anyone and leaves the environment alone, unless the user said otherwise."""
+"""Unless the user says otherwise, Ray sends no usage reports and leaves the environment alone."""
 LOCAL = {"RAY_AUTH_MODE": "token", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 """For a runtime that we start: a token, and loopback, which without the second Ray would replace by an outer address."""
 LOOPBACK = "127.0.0.1"
 
 
 def connected(address: str | None, workers: int | None, cpus: float) -> Callable[[], None]:
-    """Connect to the cluster at this address, or start a runtime here; returns what ends that again."""
+    """Connect to the cluster at this address, or start a runtime here; returns what disconnects or ends it."""
     for key, value in {**QUIET, **({} if address else {**LOCAL, "RAY_AUTH_TOKEN": secrets.token_hex(32)})}.items():
         os.environ.setdefault(key, value)
     ray = _ray()

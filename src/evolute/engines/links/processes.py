@@ -1,12 +1,13 @@
-"""Worker processes on this machine, pinned to their share of its cores, and the line to them.
+"""The link to worker processes on this machine, each pinned to its share of the cores.
 
 The leader's end is a pipe that only the worker inherits, so nothing listens for it. The worker's object comes pickled over
-that pipe, from the very process that started it; everything else is trees.
+that pipe, from the process that started it; everything else is trees.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import secrets
@@ -24,29 +25,28 @@ import cloudpickle
 
 from evolute.core.protocols import EngineError
 from evolute.core.tree import Tree
-from evolute.engines.host import Host
-from evolute.engines.link import Answered, Event, Gone, Late, Make, Ready, Said
-from evolute.engines.peers import Peers, listen
-from evolute.engines.wire import decoded, encoded
+from evolute.engines.links.call_server import CallServer
+from evolute.engines.links.link import Answered, Event, Gone, Late, Make, Ready, Update
+from evolute.engines.links.peers import Peers, listen
+from evolute.engines.links.restarts import Restarts
+from evolute.engines.links.wire import decoded, encoded
 
 START_LIMIT = 120.0
-"""Seconds that a worker may take to begin."""
-STARTS = 10
-"""How often in a row a worker may die before it has begun."""
+"""Seconds that a worker may take to start."""
 BEATS = 5
-"""How often a worker shows in the time of its lease that it is alive."""
+"""How often per lease a worker shows that it is alive."""
 GRACE = 2.0
-"""Seconds that an idle worker has to end by itself."""
+"""Seconds that a worker has to end by itself."""
 
 
 @dataclass(eq=False)
-class Spawned:
-    """A worker process as its leader sees it. Threads read and write, so that nothing it does can block the leader."""
+class WorkerProcess:
+    """A worker process as its leader sees it. Threads read and write, so that it never blocks the leader."""
 
     number: int
     process: subprocess.Popen[bytes]
     pipe: Connection
-    inbox: queue.SimpleQueue[tuple[Spawned, Tree]]
+    inbox: queue.SimpleQueue[tuple[WorkerProcess, Tree]]
     outbox: queue.SimpleQueue[bytes | None] = field(default_factory=queue.SimpleQueue)
     heard: float = field(default_factory=time.monotonic)
     begun: bool = False
@@ -56,7 +56,7 @@ class Spawned:
             threading.Thread(target=task, daemon=True).start()
 
     def end(self, grace: float = 0.0) -> None:
-        """Let it go, and kill it if it does not; what it started itself goes with it."""
+        """Ask it to end, then kill it and all that it started."""
         self.outbox.put(None)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(grace or 0.0)
@@ -88,16 +88,16 @@ class Spawned:
 
 
 @dataclass(eq=False)
-class Spawn:
-    """The line to worker processes, each with an object that `make` builds there."""
+class ProcessLink:
+    """A link to worker processes, each with an object that `make` builds there."""
 
     make: Make
     size: int
     lease: float
-    _inbox: queue.SimpleQueue[tuple[Spawned, Tree]] = field(default_factory=queue.SimpleQueue)
-    _workers: dict[int, Spawned] = field(default_factory=dict)
-    _given_up: list[Spawned] = field(default_factory=list)
-    _starts: dict[int, int] = field(default_factory=dict)
+    _inbox: queue.SimpleQueue[tuple[WorkerProcess, Tree]] = field(default_factory=queue.SimpleQueue)
+    _workers: dict[int, WorkerProcess] = field(default_factory=dict)
+    _given_up: list[WorkerProcess] = field(default_factory=list)
+    _restarts: Restarts = field(default_factory=Restarts)
     _token: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     _tickets: count[int] = field(default_factory=lambda: count(1))
     _payload: bytes = b""
@@ -106,27 +106,33 @@ class Spawn:
         try:
             self._payload = bytes(cloudpickle.dumps((self.make, self._token, self.lease / BEATS)))
         except Exception as error:
-            raise EngineError(f"this cannot be sent to another process: {error}") from error
+            raise EngineError(f"this object cannot be sent to another process: {error}") from error
         for number in range(self.size):
             self._start(number)
 
-    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
+    def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
         ticket = next(self._tickets)
-        message = {"ticket": ticket, "method": method, "argument": argument, "aside": aside}
+        message = {"ticket": ticket, "method": method, "argument": argument, "concurrent": concurrent}
         self._workers[worker].outbox.put(encoded(message).tobytes())
         return ticket
 
-    def poll(self) -> list[Event]:
+    def poll(self, timeout: float | None = None) -> list[Event]:
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
         while True:
+            for number in self._restarts.take_due():
+                self._start(number)
             events = self._expired()
+            until = min(deadline, self._restarts.next_due())
+            pause = 0.0 if events else min(self.lease / BEATS, max(0.0, until - time.monotonic()))
             with contextlib.suppress(queue.Empty):
+                events += self._event(*self._inbox.get(timeout=pause))
                 while True:
-                    events += self._event(*self._inbox.get(timeout=0.0 if events else self.lease / BEATS))
-            if events:
+                    events += self._event(*self._inbox.get_nowait())
+            if events or time.monotonic() >= deadline:
                 return events
 
     def replace(self, worker: int) -> None:
-        self._start(worker)
+        self._restarts.plan(worker)
 
     def close(self) -> None:
         for old in self._given_up:
@@ -141,17 +147,17 @@ class Spawn:
     def _start(self, number: int) -> None:
         here, there = Pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", "evolute.engines.spawned", str(there.fileno()), *map(str, share(number, self.size))],
+            [sys.executable, "-m", "evolute.engines.links.processes", str(there.fileno()), *map(str, share(number, self.size))],
             pass_fds=[there.fileno()],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             start_new_session=True,
         )
         there.close()
-        self._workers[number] = Spawned(number, process, here, self._inbox)
+        self._workers[number] = WorkerProcess(number, process, here, self._inbox)
         self._workers[number].outbox.put(self._payload)
 
-    def _event(self, worker: Spawned, message: Tree) -> list[Event]:
-        """What a message means; None stands for the end of the connection."""
+    def _event(self, worker: WorkerProcess, message: Tree) -> list[Event]:
+        """What a message means; None is the end of the connection."""
         worker.heard = time.monotonic()
         if worker in self._given_up:
             self._given_up.remove(worker)
@@ -164,38 +170,39 @@ class Spawn:
         match message:
             case {"ready": address}:
                 worker.begun = True
-                self._starts[worker.number] = 0
+                self._restarts.ready(worker.number)
                 return [Ready(worker.number, address)]
             case {"failed": error}:
-                raise EngineError(f"a worker could not begin:\n{error}")
-            case {"said": value}:
-                return [Said(worker.number, value)]
+                raise EngineError(f"a worker could not start:\n{error}")
+            case {"update": value}:
+                return [Update(worker.number, value)]
             case {"ticket": ticket}:
                 return [Answered(worker.number, ticket, message.get("value"), message.get("error"))]
         return []
 
     def _expired(self) -> list[Event]:
-        """Workers that were silent for longer than their lease are given up; those that stay so are ended."""
+        """Give up workers that were silent for longer than their lease, and end those that stay silent."""
         now = time.monotonic()
         for old in [old for old in self._given_up if now - old.heard > 2 * self.lease]:
             self._given_up.remove(old)
             old.end()
         silent = [w for w in self._workers.values() if now - w.heard > (self.lease if w.begun else START_LIMIT)]
         self._given_up += silent
-        return [self._gone(worker, f"silent for more than {self.lease:g} s") for worker in silent]
+        return [
+            self._gone(worker, f"silent for more than {self.lease if worker.begun else START_LIMIT:g} s") for worker in silent
+        ]
 
-    def _gone(self, worker: Spawned, why: str) -> Gone:
+    def _gone(self, worker: WorkerProcess, why: str) -> Gone:
         del self._workers[worker.number]
         if worker not in self._given_up:
             worker.end()
-        self._starts[worker.number] = self._starts.get(worker.number, 0) + 1
-        if self._starts[worker.number] > STARTS:
-            raise EngineError(f"worker {worker.number} died {STARTS} times before it had begun ({why})")
+        if not worker.begun:
+            self._restarts.died_early(worker.number, why)
         return Gone(worker.number, why)
 
 
 def cores() -> list[int]:
-    """The cores that this process may use, or where systems do not say so, all there are."""
+    """The cores that this process may use, or all, where the system does not say."""
     try:
         return sorted(os.sched_getaffinity(0))
     except AttributeError:
@@ -210,15 +217,15 @@ def share(number: int, size: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Here:
-    """Where a worker process works."""
+class ProcessContext:
+    """How the object in a worker process reaches the others."""
 
-    say: Callable[[Tree], None]
+    send_update: Callable[[Tree], None]
     ask: Callable[[str, str, Tree], Tree]
 
 
 def serve(pipe: Connection) -> None:
-    """A worker's life: build its object, then answer calls until the leader lets go or dies."""
+    """In a worker: build its object, then answer calls until the leader closes the pipe or dies."""
     make, token, beat = cloudpickle.loads(pipe.recv_bytes())
     lock = threading.Lock()
 
@@ -226,30 +233,30 @@ def serve(pipe: Connection) -> None:
         with contextlib.suppress(OSError), lock:
             pipe.send_bytes(encoded(message).data)
 
-    host = Host(send)
+    server = CallServer(send)
     try:
-        host.thing = make(Here(host.say, Peers(token).ask))
+        server.target = make(ProcessContext(server.send_update, Peers(token).ask))
     except Exception as error:
         send({"failed": f"{type(error).__name__}: {error}"})
         return
-    send({"ready": listen(token, host.asked)})
-    threading.Thread(target=_listen, args=(pipe, host, beat), daemon=True).start()
-    host.work()
+    send({"ready": listen(token, server.answer_peer)})
+    threading.Thread(target=_listen, args=(pipe, server, beat), daemon=True).start()
+    server.work()
 
 
-def _listen(pipe: Connection, host: Host, beat: float) -> None:
-    """Take the leader's messages and show in between that this process is alive; without a leader, end at once."""
-    threading.Thread(target=_beat, args=(host, beat), daemon=True).start()
+def _listen(pipe: Connection, server: CallServer, beat: float) -> None:
+    """Take the leader's messages and send signs of life; without a leader, end at once."""
+    threading.Thread(target=_beat, args=(server, beat), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         while True:
-            host.take(decoded(pipe.recv_bytes()))
+            server.take(decoded(pipe.recv_bytes()))
     os.killpg(0, 9)
 
 
-def _beat(host: Host, seconds: float) -> None:
+def _beat(server: CallServer, seconds: float) -> None:
     while True:
         time.sleep(seconds)
-        host.send({"alive": True})
+        server.send({"alive": True})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The line from rank 0 to all ranks of an MPI job, itself among them; and what the other ranks do meanwhile."""
+"""The link from rank 0 to all ranks of an MPI job, itself included, and what the other ranks do."""
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import signal
@@ -17,22 +18,22 @@ from evolute.core.interrupt import SIGNALS
 from evolute.core.order import Json
 from evolute.core.protocols import EngineError, Followed
 from evolute.core.tree import Tree
-from evolute.engines.collective import Move
-from evolute.engines.host import Host
-from evolute.engines.link import Answered, Event, Make, Ready, Said
-from evolute.engines.ranks import Ranks
-from evolute.engines.seat import Seat
+from evolute.engines.links.call_server import CallServer
+from evolute.engines.links.collective import Move
+from evolute.engines.links.link import Answered, Event, Make, Ready, Update
+from evolute.engines.links.rank_endpoint import RankEndpoint
+from evolute.engines.links.ranks import Ranks
 
 BEATS = 5
-"""How often a rank shows in the time of its lease that it is alive."""
+"""How often per lease a rank shows that it is alive."""
 GRACE = 2.0
-"""Seconds that a rank has to end a turn that is to be dropped."""
+"""Seconds that a rank has to end its turn when the leader is done."""
 RESUME_ME = 75
-"""The exit code that means: not finished, run the same command again (sysexits' EX_TEMPFAIL)."""
+"""The exit code for a job to resume by running the same command again (sysexits' EX_TEMPFAIL)."""
 
 
 @dataclass(eq=False)
-class Crew:
+class MpiLink:
     """All ranks as workers. Rank 0 trains in a thread of its own, so that it can lead meanwhile."""
 
     ranks: Ranks
@@ -41,10 +42,10 @@ class Crew:
     _heard: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._host = Host(lambda message: self.ranks.inbox.put((0, message)))
-        self._seat = Seat(self.ranks, self._host, lambda source, message: self.ranks.inbox.put((source, message)))
-        self._seat.open(self.make)
-        self._thread = threading.Thread(target=self._host.work, daemon=True)
+        self._server = CallServer(lambda message: self.ranks.inbox.put((0, message)))
+        self._endpoint = RankEndpoint(self.ranks, self._server, lambda source, message: self.ranks.inbox.put((source, message)))
+        self._endpoint.open(self.make)
+        self._thread = threading.Thread(target=self._server.work, daemon=True)
         self._thread.start()
         self.ranks.inbox.put((0, {"ready": "0"}))
         for rank in range(1, self.size):
@@ -54,27 +55,30 @@ class Crew:
     def size(self) -> int:
         return self.ranks.size
 
-    def post(self, worker: int, method: str, argument: Tree, *, aside: bool = False) -> int:
+    def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
         ticket = next(self.ranks.tickets)
-        message = {"ticket": ticket, "method": method, "argument": argument, "aside": aside}
+        message = {"ticket": ticket, "method": method, "argument": argument, "concurrent": concurrent}
         if worker == 0:
-            self._host.take(message)
+            self._server.take(message)
         else:
             self.ranks.send(worker, message)
         return ticket
 
-    def poll(self) -> list[Event]:
+    def poll(self, timeout: float | None = None) -> list[Event]:
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
         while True:
             events: list[Event] = []
             with suppress(queue.Empty):
+                pause = min(self.lease / BEATS, max(0.0, deadline - time.monotonic()))
+                events += self._event(*self.ranks.inbox.get(timeout=pause))
                 while True:
-                    events += self._event(*self.ranks.inbox.get(timeout=0.0 if events else self.lease / BEATS))
+                    events += self._event(*self.ranks.inbox.get_nowait())
             self._check()
-            if events:
+            if events or time.monotonic() >= deadline:
                 return events
 
     def replace(self, worker: int) -> None:
-        raise EngineError(f"rank {worker} is gone, and MPI cannot replace it: run the same command again to go on")
+        raise EngineError(f"rank {worker} is gone, and MPI cannot replace it: run the same command again to resume")
 
     def exchange(self, moves: Sequence[Move]) -> None:
         """Make moves by collective calls; every rank must be idle."""
@@ -83,7 +87,7 @@ class Crew:
             self.ranks.send(rank, {"exchange": [move.to_json() for move in moves]})
 
         def job() -> None:
-            self._seat.exchange(moves)
+            self._endpoint.exchange(moves)
             over.set()
 
         self.ranks.do(job)
@@ -92,7 +96,7 @@ class Crew:
     def close(self) -> None:
         for rank in range(1, self.size):
             self.ranks.send(rank, {"leave": True})
-        self._host.leave()
+        self._server.leave()
         self._thread.join(1.0)
 
     def _event(self, rank: int, message: Tree) -> list[Event]:
@@ -101,37 +105,40 @@ class Crew:
             case {"ready": address}:
                 return [Ready(rank, address)]
             case {"failed": error}:
-                raise EngineError(f"rank {rank} could not begin:\n{error}")
-            case {"said": value}:
-                return [Said(rank, value)]
+                raise EngineError(f"rank {rank} could not start:\n{error}")
+            case {"update": value}:
+                return [Update(rank, value)]
             case {"ticket": ticket}:
                 return [Answered(rank, ticket, message.get("value"), message.get("error"))]
         return []
 
     def _check(self) -> None:
-        """MPI cannot replace a rank: when one is silent for longer than its lease the job ends, to be run again."""
+        """MPI cannot replace a rank: one that is silent for longer than its lease ends the job, which can be resumed."""
         late = [rank for rank, heard in self._heard.items() if rank and time.monotonic() - heard > self.lease]
         if late:
-            print(f"rank {late[0]} was silent for more than {self.lease:g} s: run the same command again", file=sys.stderr)
+            print(
+                f"rank {late[0]} was silent for more than {self.lease:g} s: run the same command again to resume",
+                file=sys.stderr,
+            )
             self.ranks.do(lambda: self.ranks.comm.Abort(RESUME_ME))
             self._thread.join()
 
 
 @contextmanager
 def leading(ranks: Ranks, build: Callable[[Json], Make]) -> Iterator[Callable[[Json], None]]:
-    """On rank 0, a way to tell the others what to build; on those, work for rank 0 until all is over, and raise Followed."""
+    """On rank 0, a way to tell the others what to build; on those, work for it until it is done, then raise Followed."""
     if ranks.rank != 0:
         raise Followed(follow(ranks, build))
     last: Json = None
 
-    def summon(opening: Json) -> None:
+    def announce(opening: Json) -> None:
         nonlocal last
         last = opening
         for rank in range(1, ranks.size):
             ranks.send(rank, {"open": opening})
 
     try:
-        yield summon
+        yield announce
     except BaseException:
         last = None
         raise
@@ -141,12 +148,12 @@ def leading(ranks: Ranks, build: Callable[[Json], Make]) -> Iterator[Callable[[J
 
 
 def follow(ranks: Ranks, build: Callable[[Json], Make]) -> Json:
-    """What a rank does that does not lead: train for rank 0 until it says that all is over; returns its last word."""
+    """On other ranks: train for rank 0 until it is done; returns the last opening that it announced."""
     make: Make | None = None
-    with _unimpressed():
+    with _signals_ignored():
         while True:
-            _, word = ranks.inbox.get()
-            match word:
+            _, message = ranks.inbox.get()
+            match message:
                 case {"over": last}:
                     return last
                 case {"open": opening}:
@@ -165,36 +172,36 @@ def _built(ranks: Ranks, build: Callable[[Json], Make], opening: Json) -> Make |
 
 def _serve(ranks: Ranks, make: Make, beat: float) -> None:
     """Answer one engine of the leader until it closes."""
-    host = Host(lambda message: ranks.send(0, message))
+    server = CallServer(lambda message: ranks.send(0, message))
     over = threading.Event()
 
     def other(source: int, message: Tree) -> None:
         if "ticket" in message:
-            host.take(message)
+            server.take(message)
             return
         if "leave" in message:
-            host.leave()
-            threading.Thread(target=_insist, args=(ranks, over), daemon=True).start()
+            server.leave()
+            threading.Thread(target=_end_if_late, args=(ranks, over), daemon=True).start()
             return
         ranks.inbox.put((source, message))
 
-    Seat(ranks, host, other).open(make)
+    RankEndpoint(ranks, server, other).open(make)
     for source, message in _waiting(ranks):  # the leader may have closed before this rank had built its learner
         other(source, message)
     ranks.send(0, {"ready": str(ranks.rank)})
     threading.Thread(target=_beat, args=(ranks, beat, over), daemon=True).start()
-    host.work()
+    server.work()
     over.set()
     ranks.deliver = None
 
 
 def _waiting(ranks: Ranks) -> list[tuple[int, Tree]]:
-    """The messages that came while nobody took them, in order."""
-    found: list[tuple[int, Tree]] = []
+    """The messages that have come meanwhile, in order."""
+    messages: list[tuple[int, Tree]] = []
     with suppress(queue.Empty):
         while True:
-            found.append(ranks.inbox.get_nowait())
-    return found
+            messages.append(ranks.inbox.get_nowait())
+    return messages
 
 
 def _beat(ranks: Ranks, seconds: float, over: threading.Event) -> None:
@@ -202,16 +209,16 @@ def _beat(ranks: Ranks, seconds: float, over: threading.Event) -> None:
         ranks.send(0, {"alive": True})
 
 
-def _insist(ranks: Ranks, over: threading.Event) -> None:
-    """A turn that does not end is dropped with its process."""
+def _end_if_late(ranks: Ranks, over: threading.Event) -> None:
+    """End the process if its turn does not end."""
     if not over.wait(GRACE):
         ranks.leave()
         os._exit(0)
 
 
 @contextmanager
-def _unimpressed() -> Iterator[None]:
-    """Signals go to all ranks; the leader alone acts on them, and says what is to be done."""
+def _signals_ignored() -> Iterator[None]:
+    """Ignore signals, which go to all ranks: the leader acts on them and tells the others."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -22,16 +22,16 @@ import numpy as np
 
 from evolute.core.protocols import EngineError
 from evolute.core.tree import Tree
-from evolute.engines.wire import Array, decoded, encoded
+from evolute.engines.links.wire import Array, decoded, encoded
 
 HEAD, BODY = 1, 2
 """Tags: messages, and the large arrays that follow one."""
 PAUSES = ((5e-4, 0.0), (1e-2, 2e-5), (0.1, 2e-4), (1.0, 1e-3))
-"""Until so many seconds after something happened, so long is the pause between two looks."""
+"""(seconds since something happened, pause between two looks until then)"""
 LATER, LONGEST = 5e-3, 5e-2
-"""After that the pause is such a share of the time since something happened, and at most so many seconds."""
-SIGNS = ("said", "alive")
-"""Messages that come along in the middle of a turn and that nobody waits for: they do not count as something happening."""
+"""After that the pause is this share of the time since something happened, and at most this many seconds."""
+SIGNS = ("update", "alive")
+"""Messages in the middle of a turn that nobody waits for: they do not count as something happening."""
 Job = Callable[[], None]
 """Something that the thread is to do."""
 
@@ -65,7 +65,7 @@ class Ranks:
         self._thread.start()
         self._begun.wait()
         if self._error is not None:
-            raise EngineError(f"engine=mpi needs mpi4py and an MPI, as pip install 'evolute[mpi]' brings: {self._error}")
+            raise EngineError(f"engine=mpi needs mpi4py and an MPI library: pip install 'evolute[mpi]' ({self._error})")
 
     def send(self, rank: int, message: Tree) -> None:
         """Send a message; large arrays go as they lie in memory, so they must not change until they have arrived."""
@@ -76,7 +76,7 @@ class Ranks:
         self._jobs.put((job, True))
 
     def take(self, source: int, message: Tree) -> None:
-        """A message has come: for `deliver`, or if nobody is there yet for the inbox."""
+        """A message has come: for `deliver`, or the inbox if there is none yet."""
         if self.deliver is None:
             self.inbox.put((source, message))
         else:
@@ -150,9 +150,9 @@ class Ranks:
             self.comm.Recv(array.reshape(-1).view(np.uint8), source, BODY)
             return array
 
-        came = decoded(head.data, bulk)
-        self.take(source, came)
-        return _matters(came)
+        tree = decoded(head.data, bulk)
+        self.take(source, tree)
+        return _matters(tree)
 
     def _end(self) -> None:
         self._over = True

@@ -1,4 +1,4 @@
-"""How worker processes reach one another: each listens on loopback and answers only those who know the run's token.
+"""How worker processes reach each other: each listens on loopback and answers only those who know the run's token.
 
 Both sides prove that they know it by a keyed hash of the other's challenge, so the token itself never travels.
 """
@@ -16,11 +16,11 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 
 from evolute.core.tree import Tree
-from evolute.engines.wire import decoded, encoded
+from evolute.engines.links.wire import decoded, encoded
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 10.0
-"""Seconds that somebody who connects may take to prove who it is, or a peer to begin its answer."""
+"""Seconds that a client may take to prove that it knows the token, or a peer to begin its answer."""
 Answer = Callable[[str, Tree], Tree]
 
 
@@ -76,7 +76,7 @@ def _serve(connected: socket.socket, token: bytes, answer: Answer) -> None:
 
 
 def _proven(connected: socket.socket, token: bytes, *, first: bool) -> Connection:
-    """The connection, after each side has challenged the other; who stays silent is not waited for."""
+    """The connection, after each side has challenged the other; silence is a timeout."""
     with connected:
         connected.setblocking(True)
         _patience(connected, PATIENCE)
@@ -92,5 +92,5 @@ def _proven(connected: socket.socket, token: bytes, *, first: bool) -> Connectio
 
 
 def _patience(connected: socket.socket, seconds: float) -> None:
-    """How long reading may take; 0 is without end."""
+    """How long a read may take; 0 is for ever."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(seconds), 0))

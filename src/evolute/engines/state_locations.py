@@ -10,8 +10,8 @@ from evolute.core.protocols import LostError
 
 
 @dataclass
-class Whereabouts:
-    """A state that is known and that nobody holds was lost with its worker. `made` has reports of what is not durable."""
+class StateLocations:
+    """A state that is known but held by nobody was lost with its worker. `made` has the reports of states not yet durable."""
 
     held: dict[Ref, list[int]] = field(default_factory=dict)
     made: dict[Ref, Report] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Whereabouts:
         return workers[0] if workers else None
 
     def silent(self, ref: Ref) -> None:
-        """Who was asked for the state did not give it."""
+        """The first holder of the state did not give it."""
         if self.held.get(ref):
             self.held[ref].pop(0)
 
@@ -41,14 +41,14 @@ class Whereabouts:
             self._untidy.update(self.held.pop(ref))
 
     def tidy(self, worker: int) -> list[Ref] | None:
-        """All that a worker is to hold, if it holds more than that."""
+        """All that a worker should hold, if it holds more."""
         if worker not in self._untidy:
             return None
         self._untidy.discard(worker)
         return [ref for ref, workers in self.held.items() if worker in workers]
 
     def lose(self, worker: int) -> None:
-        """A worker is gone, and what it held."""
+        """A worker is gone, with all it held."""
         self._untidy.discard(worker)
         for workers in self.held.values():
             if worker in workers:
@@ -57,7 +57,7 @@ class Whereabouts:
     def maker(self, ref: Ref) -> Report:
         """The report of a state that was lost, whose order makes it again."""
         if ref not in self.made:
-            raise LostError(f"the state of {ref} is neither at a worker nor durable: going on with the run makes it again")
+            raise LostError(f"the state of {ref} is neither at a worker nor durable: resume the run to make it again")
         return self.made[ref]
 
     def durable(self, refs: Iterable[Ref], linked: Iterable[Ref]) -> None:

@@ -1,4 +1,4 @@
-"""A rank's seat in a run under MPI: its object answers the leader, and other ranks who ask for states."""
+"""A rank of an MPI job as a worker: its object answers the leader, and other ranks that ask for states."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from itertools import count
 
 from evolute.core.order import Ref
 from evolute.core.tree import Tree
-from evolute.engines.collective import Move, exchange
-from evolute.engines.host import Host
-from evolute.engines.link import Make
-from evolute.engines.ranks import Ranks
+from evolute.engines.links.call_server import CallServer
+from evolute.engines.links.collective import Move, exchange
+from evolute.engines.links.link import Make
+from evolute.engines.links.ranks import Ranks
 
 
 @dataclass(eq=False)
-class Seat:
-    """Where a rank's object works. `other` gets the messages that are not between workers."""
+class RankEndpoint:
+    """Serves a rank's object. `other` gets the messages that are not between workers."""
 
     ranks: Ranks
-    host: Host
+    server: CallServer
     other: Callable[[int, Tree], None]
     _asks: dict[int, queue.SimpleQueue[Tree]] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=count)
 
     def open(self, make: Make) -> None:
-        """Take the seat: build the object, and answer from now on."""
-        self.host.thing = make(self)
+        """Build the object, and answer from now on."""
+        self.server.target = make(self)
         self.ranks.deliver = self.deliver
 
-    def say(self, value: Tree) -> None:
-        self.host.say(value)
+    def send_update(self, value: Tree) -> None:
+        self.server.send_update(value)
 
     def ask(self, address: str, method: str, argument: Tree) -> Tree:
         number = next(self._numbers)
@@ -46,7 +46,7 @@ class Seat:
     def deliver(self, source: int, message: Tree) -> None:
         match message:
             case {"ask": number, "method": method, "argument": argument}:
-                self.ranks.send(source, {"answer": number, **self.host.asked(method, argument)})
+                self.ranks.send(source, {"answer": number, **self.server.answer_peer(method, argument)})
             case {"answer": number}:
                 self._asks[number].put(message)
             case {"exchange": moves}:
@@ -55,9 +55,9 @@ class Seat:
                 self.other(source, message)
 
     def exchange(self, moves: Sequence[Move]) -> None:
-        """Make moves together with all other ranks; in the thread that makes the MPI calls."""
+        """Make moves together with all other ranks, in the thread that makes the MPI calls."""
 
         def take(ref: Ref, tree: Tree) -> None:
-            self.host.thing.take([list(ref), tree])
+            self.server.target.take([list(ref), tree])
 
-        exchange(self.ranks.comm, moves, lambda ref: self.host.thing.give(list(ref)), take)
+        exchange(self.ranks.comm, moves, lambda ref: self.server.target.give(list(ref)), take)

@@ -16,7 +16,7 @@ from evolute.core.tree import Tree, flatten, rebuilt, specified
 ALIGNED = 64
 """Every array begins at a multiple of this, so that it can be used where it lies."""
 BULK = 1 << 16
-"""From so many bytes on an array can travel by itself, which saves copying it into the message."""
+"""Arrays of at least this many bytes can travel by themselves, which saves copying them into the message."""
 Array = np.ndarray[Any, Any]
 Bulk = Callable[[np.dtype[Any], tuple[int, ...]], Array]
 """Gives the next array that travelled by itself, of this type and shape."""

@@ -1,7 +1,7 @@
 """The engine over several workers: who trains what, and what to do when a worker dies.
 
 A member has a home, the worker that trains it. Only names of states come here; a worker that needs a state asks the one
-that has it. What was lost with a worker is read from its checkpoint, or made again by the orders that had made it.
+that has it. A state lost with its worker is read from its checkpoint, or made again by the order that made it.
 """
 
 from __future__ import annotations
@@ -16,45 +16,59 @@ from evolute.core.protocols import EngineError
 from evolute.core.resume import TRIES, RemakeError, UnrepeatableError
 from evolute.core.tree import Tree
 from evolute.core.worker import Worker
-from evolute.engines.link import Answered, Event, Gone, Late, Link, Ready, Said
-from evolute.engines.whereabouts import Whereabouts
+from evolute.engines.deaths import Deaths
+from evolute.engines.links.link import Answered, Event, Gone, Late, Link, Ready, Update
+from evolute.engines.state_locations import StateLocations
 
-STRIKES = 3
-"""How often an order may be with a worker that dies before its turn fails."""
 MOMENT = 0.02
 """Seconds of short cohorts that go to a worker together."""
 
 
 @dataclass(eq=False)
 class Task:
-    """A cohort's orders, the worker whose they are, and how often they were with one that died.
+    """A cohort's orders, and the worker that they belong to.
 
-    `mark` is the digest of the state, if it was made before and lost; `missing` are lost states that it waits for.
+    `mark` is the digest of a state that was lost and is made again, `failures` how often that failed; `missing` are lost
+    states that it waits for. After its worker died a task is trained `alone`, and not before `due`.
     """
 
     orders: list[Order]
     home: int
     mark: str | None = None
-    strikes: int = 0
+    failures: int = 0
     missing: set[Ref] = field(default_factory=set)
+    alone: bool = False
+    due: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tasks that a worker has, and since when."""
+
+    worker: int
+    tasks: list[Task]
+    started: float
 
 
 @dataclass
-class Fleet:
-    """Workers behind a link. `worker` is not trained with here: it knows what makes a cohort, and whom to tell."""
+class DistributedEngine:
+    """Workers behind a link. `worker` trains nothing here: it groups orders into cohorts and passes notices on."""
 
     link: Link
     worker: Worker
-    states: Whereabouts = field(default_factory=Whereabouts)
+    states: StateLocations = field(default_factory=StateLocations)
     _queues: list[deque[Task]] = field(default_factory=list)
     _blocked: list[Task] = field(default_factory=list)
-    _errands: dict[int, tuple[int, list[Task]]] = field(default_factory=dict)
+    _waiting: list[Task] = field(default_factory=list)
+    _batches: dict[int, Batch] = field(default_factory=dict)
     _saving: dict[int, int] = field(default_factory=dict)
     _sizes: dict[Ref, int] = field(default_factory=dict)
     _free: dict[int, None] = field(default_factory=dict)
     _addresses: dict[int, str] = field(default_factory=dict)
     _reports: list[Report] = field(default_factory=list)
     _pace: float = 1.0
+    _deaths: Deaths = field(default_factory=Deaths)
+    _counted: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self._queues = [deque() for _ in range(self.link.size)]
@@ -74,11 +88,11 @@ class Fleet:
         return reports
 
     def keep(self, refs: set[Ref]) -> None:
-        """Forget every state but these and those not yet reported; a worker is told when it next gets something to do."""
+        """Forget every state but these and those not yet reported; a worker hears of it with its next batch."""
         self.states.keep(refs | {report.order.ref for report in self._reports})
 
     def save(self, refs: Iterable[Ref]) -> dict[Ref, int]:
-        """Let workers make states durable that they hold; what was lost with a worker is made again first."""
+        """Let workers save states that they hold; states lost with a worker are made again first."""
         left, self._sizes = set(refs), {}
         while left:
             if lost := [ref for ref in sorted(left) if self.states.holder(ref) is None]:
@@ -99,25 +113,29 @@ class Fleet:
 
     @property
     def idle(self) -> bool:
-        """Whether all workers are there, and none has anything to do."""
+        """Whether all workers are ready, and none has anything to do."""
         return len(self._addresses) == self.link.size and not any(True for _ in self._tasks())
 
     def home(self, order: Order) -> int:
-        """The worker that is to train this member."""
+        """The worker that trains this member."""
         return order.member % self.link.size
 
     def _tasks(self) -> Iterator[Task]:
         """Everything that is not done."""
         for queue in self._queues:
             yield from queue
-        for _, tasks in self._errands.values():
-            yield from tasks
+        for batch in self._batches.values():
+            yield from batch.tasks
+        yield from self._waiting
         yield from self._blocked
 
     def _advance(self) -> None:
         """Wait until something happens, and act on it."""
         self._dispatch()
-        for event in self.link.poll():
+        due = min((task.due for task in self._waiting), default=None)
+        events = self.link.poll(None if due is None else max(0.0, due - time.monotonic()))
+        self._count_survived()
+        for event in events:
             self._take(event)
         self._dispatch()
 
@@ -126,15 +144,16 @@ class Fleet:
             case Ready(worker, address):
                 self._addresses[worker] = address
                 self._free[worker] = None
-            case Said(_, value):
+            case Update(_, value):
                 refs, share, note = value
                 self.worker.progress([Ref(*ref) for ref in refs], share, note)
             case Answered(_, _, _, error) if error is not None:
-                raise EngineError(f"a worker cannot go on:\n{error}")
-            case Answered(worker, ticket, value, _) if ticket in self._errands:
+                raise EngineError(f"a worker failed:\n{error}")
+            case Answered(worker, ticket, value, _) if ticket in self._batches:
                 self._free[worker] = None
-                _, tasks = self._errands.pop(ticket)
-                for task, result in zip(tasks, value, strict=True):
+                batch = self._batches.pop(ticket)
+                self._deaths.survived += time.monotonic() - batch.started
+                for task, result in zip(batch.tasks, value, strict=True):
                     self._finish(task, worker, result)
             case Answered(_, ticket, value, _) if ticket in self._saving:
                 del self._saving[ticket]
@@ -142,29 +161,53 @@ class Fleet:
             case Gone(worker, why):
                 self._lose(worker, why)
             case Late(worker):
-                self.worker.notify(
-                    "late report", f"worker {worker}, which had been given up, reported late: its report was rejected"
-                )
+                self.worker.notify("late report", f"worker {worker} reported after it was replaced: its report was rejected")
 
     def _dispatch(self) -> None:
-        """Give every free worker something to do: what is its own, or else what others cannot do now."""
+        """Give every free worker its next batch: its own tasks, or else those that others cannot do now."""
+        self._count_survived()
+        self._wake()
         for worker in list(self._free):
             queue = self._queues[worker] or self._elsewhere()
             if not queue:
                 continue
-            tasks = [queue.popleft() for _ in range(min(len(queue), max(1, int(MOMENT / self._pace))))]
+            tasks = self._next(queue)
             del self._free[worker]
-            self._errands[self.link.post(worker, "train", self._errand(worker, tasks))] = (worker, tasks)
+            ticket = self.link.post(worker, "train", self._message(worker, tasks))
+            self._batches[ticket] = Batch(worker, tasks, time.monotonic())
+
+    def _next(self, queue: deque[Task]) -> list[Task]:
+        """The next batch of a queue: one task, or as many short ones as fit into a moment."""
+        tasks = [queue.popleft()]
+        if not tasks[0].alone:
+            while queue and not queue[0].alone and len(tasks) < int(MOMENT / self._pace):
+                tasks.append(queue.popleft())
+        return tasks
+
+    def _wake(self) -> None:
+        """Queue the tasks whose wait is over."""
+        if not self._waiting:
+            return
+        now = time.monotonic()
+        for task in [task for task in self._waiting if task.due <= now]:
+            self._waiting.remove(task)
+            self._queues[task.home].appendleft(task)
+
+    def _count_survived(self) -> None:
+        """Count the seconds of workers that train nothing."""
+        now = time.monotonic()
+        self._deaths.survived += (self.link.size - len(self._batches)) * (now - self._counted)
+        self._counted = now
 
     def _elsewhere(self) -> deque[Task]:
-        """The tasks of a worker that is not there; if the learner gains nothing by cohorts, of the one with the most."""
+        """The tasks of a worker that is not ready; or, for learners that train members one by one, of the longest queue."""
         absent = [queue for home, queue in enumerate(self._queues) if home not in self._addresses and queue]
         if absent or self.worker.learner.together:
             return absent[0] if absent else deque()
         return max(self._queues, key=len)
 
-    def _errand(self, worker: int, tasks: list[Task]) -> Tree:
-        """What a worker needs to know to train these cohorts."""
+    def _message(self, worker: int, tasks: list[Task]) -> Tree:
+        """The message that asks a worker to train these tasks."""
         links = {ref for task in tasks for order in task.orders for ref in order.links}
         holders = [(ref, self.states.holder(ref)) for ref in links if worker not in self.states.held.get(ref, ())]
         keep = self.states.tidy(worker)
@@ -181,6 +224,7 @@ class Fleet:
         for order, (body, seconds) in zip(task.orders, result["reports"], strict=True):
             report = Report.from_json(order, body, seconds=seconds)
             self._pace = max(1e-6, 0.5 * (self._pace + seconds))
+            self._deaths.acquit(order.ref)
             if not report.failed:
                 self.states.note(worker, report)
             if task.mark is None:
@@ -189,16 +233,16 @@ class Fleet:
                 self._made_again(task, report)
 
     def _made_again(self, task: Task, report: Report) -> None:
-        """A state that was made again must be the one it was; then whoever waits for it can go on."""
+        """A state that was made again must equal the lost one; then the tasks that wait for it are queued."""
         ref = report.order.ref
         if report.failed:
-            task.strikes += 1
-            if task.strikes >= TRIES:
-                raise RemakeError(f"the turn of {ref}, whose state was lost, failed when it was made again.\n{report.error}")
+            task.failures += 1
+            if task.failures >= TRIES:
+                raise RemakeError(f"{ref} was lost and cannot be made again: the turn failed.\n{report.error}")
             self._queues[task.home].appendleft(task)
             return
         if report.digest != task.mark:
-            raise UnrepeatableError(f"the state of {ref} was lost with its worker, and made again it was another one")
+            raise UnrepeatableError(f"the state of {ref} was lost with its worker, and made again it differs")
         for blocked in list(self._blocked):
             blocked.missing.discard(ref)
             if not blocked.missing:
@@ -206,7 +250,7 @@ class Fleet:
                 self._queues[blocked.home].appendleft(blocked)
 
     def _block(self, task: Task, lost: list[Ref]) -> None:
-        """A task that needs lost states waits until they are made again, or asks the next worker that has them."""
+        """A task that needs lost states waits until they are made again, or asks another worker that has them."""
         for ref in lost:
             self.states.silent(ref)
         task.missing = {ref for ref in lost if self.states.holder(ref) is None}
@@ -225,38 +269,47 @@ class Fleet:
         self._queues[home].appendleft(Task([report.order], home, report.digest))
 
     def _lose(self, worker: int, why: str) -> None:
-        """A worker is gone: what it was to train is tried again, and another one takes its place."""
-        self.worker.notify("worker lost", f"worker {worker} died ({why}); another one takes its place")
+        """A worker is gone: its batch is tried again, and another worker is started."""
+        self.worker.notify("worker lost", f"worker {worker} died ({why}); starting another")
         self._free.pop(worker, None)
         self._addresses.pop(worker, None)
         self.states.lose(worker)
         self._saving = {ticket: saver for ticket, saver in self._saving.items() if saver != worker}
-        for ticket in [ticket for ticket, (trainer, _) in self._errands.items() if trainer == worker]:
-            for task in reversed(self._errands.pop(ticket)[1]):
+        ticket = next((ticket for ticket, batch in self._batches.items() if batch.worker == worker), None)
+        if ticket is None:
+            self._deaths.record((), 0.0)
+        else:
+            batch = self._batches.pop(ticket)
+            refs = [order.ref for task in batch.tasks for order in task.orders]
+            self._deaths.record(refs, time.monotonic() - batch.started)
+            for task in reversed(batch.tasks):
                 self._retry(task, why)
         self.link.replace(worker)
 
     def _retry(self, task: Task, why: str) -> None:
-        """Try again, member by member, to find who is to blame; three times."""
+        """Try again, member by member, until it is clear who is to blame."""
         if len(task.orders) > 1:
-            self._queues[task.home].extendleft(Task([order], task.home) for order in reversed(task.orders))
+            self._queues[task.home].extendleft(Task([order], task.home, alone=True) for order in reversed(task.orders))
             return
-        task.strikes += 1
-        if task.strikes < STRIKES:
-            self._queues[task.home].appendleft(task)
-        elif task.mark is None:
-            self._reports.append(Report(task.orders[0], error=f"the worker died {STRIKES} times in this turn ({why})"))
-        else:
-            raise RemakeError(f"the worker died {STRIKES} times when {task.orders[0].ref} was made again ({why})")
+        ref, task.alone = task.orders[0].ref, True
+        strikes = self._deaths.strikes(ref)
+        if not self._deaths.guilty(ref):
+            task.due = time.monotonic() + self._deaths.wait(ref)
+            self._waiting.append(task)
+            return
+        self._deaths.convict(ref)
+        if task.mark is not None:
+            raise RemakeError(f"{ref} was lost and cannot be made again: {strikes} workers died while making it ({why})")
+        self._reports.append(Report(task.orders[0], error=f"the worker died {strikes} times in this turn ({why})"))
 
     def _write(self, refs: set[Ref]) -> None:
-        """Let those who hold these states save them; one that dies meanwhile saves nothing."""
+        """Let the holders of these states save them; one that dies meanwhile saves nothing."""
         shares: dict[int, list[Ref]] = {}
         for ref in sorted(refs):
             if (holder := self.states.holder(ref)) is not None:
                 shares.setdefault(holder, []).append(ref)
         for holder, share in shares.items():
-            self._saving[self.link.post(holder, "save", [list(ref) for ref in share], aside=True)] = holder
+            self._saving[self.link.post(holder, "save", [list(ref) for ref in share], concurrent=True)] = holder
         while self._saving:
             self._advance()
         for ref in refs - self._sizes.keys():

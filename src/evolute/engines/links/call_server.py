@@ -1,4 +1,4 @@
-"""A worker's end of the line: an object whose methods are called by messages, in turn or aside."""
+"""A worker's end of the link: an object whose methods are called by messages, in turn or concurrently."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from evolute.core.tree import Tree
 
 
 @dataclass
-class Host:
+class CallServer:
     """Runs the calls to one object. `send` takes messages to the leader and may be called from any thread."""
 
     send: Callable[[Tree], None]
-    thing: Any = None
+    target: Any = None
     _calls: queue.SimpleQueue[Tree] = field(default_factory=queue.SimpleQueue)
     _over: bool = False
 
     def take(self, message: Tree) -> None:
-        """A message from the leader: what is aside is answered at once, the rest by the thread that works."""
-        if message["aside"]:
+        """A message from the leader: concurrent calls are answered at once, others by the thread in `work`."""
+        if message["concurrent"]:
             self.send(self.answer(message))
         else:
             self._calls.put(message)
@@ -39,24 +39,24 @@ class Host:
             self.send(answer)
 
     def leave(self) -> None:
-        """End the thread that works when its call is over, or when it next says something."""
+        """End `work` after its present call, or when that next sends an update."""
         self._over = True
         self._calls.put(None)
 
-    def say(self, value: Tree) -> None:
-        """Tell the leader something in the middle of a call."""
+    def send_update(self, value: Tree) -> None:
+        """Send the leader a message in the middle of a call."""
         if self._over:
             raise Interrupted(signal.SIGTERM)
-        self.send({"said": value})
+        self.send({"update": value})
 
-    def asked(self, method: str, argument: Tree) -> Tree:
-        """What another worker asked for, as a message."""
+    def answer_peer(self, method: str, argument: Tree) -> Tree:
+        """The answer to another worker's call, as a message."""
         return self.answer({"ticket": 0, "method": method, "argument": argument})
 
     def answer(self, message: Tree) -> Tree:
         """Call the method that a message names: its value, or the traceback of its exception."""
         try:
-            return {"ticket": message["ticket"], "value": getattr(self.thing, message["method"])(message["argument"])}
+            return {"ticket": message["ticket"], "value": getattr(self.target, message["method"])(message["argument"])}
         except Interrupted:
             raise
         except (Exception, SystemExit, KeyboardInterrupt):

@@ -1,7 +1,7 @@
-"""A worker in a child process that is killed when a turn takes too long.
+"""A trainer in a child process, which is killed when a turn takes too long.
 
-The states stay here and travel with each order, so that killing the child loses nothing. Messages are packed trees;
-only the learner itself, which comes from this very process, is pickled.
+States stay here and travel with each order, so killing the child loses nothing. Messages are packed trees; only the
+learner itself, which comes from this process, is pickled.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ TICK = 0.1
 START_LIMIT = 120.0
 
 
-class Trainee(Protocol):
-    """What both a worker here and one in a child process do."""
+class CohortTrainer(Protocol):
+    """What trains cohorts: a worker in this process, or one in a child process."""
 
     def groups(self, orders: Sequence[Order]) -> list[list[Order]]: ...
     def train(self, orders: Sequence[Order]) -> list[Report]: ...
@@ -41,8 +41,8 @@ class Trainee(Protocol):
 
 
 @dataclass
-class Child:
-    """Stands in for `worker`, whose learner it sends to a child process."""
+class TrainerProcess:
+    """Trains as `worker` does, but with its learner in a child process that can be killed."""
 
     worker: Worker
     limit: float
@@ -104,7 +104,7 @@ class Child:
         ]
 
     def _answer(self, pipe: Connection, limit: float) -> Tree:
-        """The child's answer; what it says of its progress on the way is passed on."""
+        """The child's answer; progress is passed on until it comes."""
         deadline = time.monotonic() + limit
         while True:
             left = deadline - time.monotonic()
@@ -128,7 +128,7 @@ class Child:
             self._trace = Trace()
             lent = [there.fileno(), self._trace.number]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "evolute.engines.child", *map(str, lent)],
+                [sys.executable, "-m", "evolute.engines.trainer_process", *map(str, lent)],
                 pass_fds=lent,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
                 start_new_session=True,
@@ -144,7 +144,7 @@ class Child:
             return bytes(cloudpickle.dumps((self.worker.learner, self.worker.fixed, self.worker.score)))
         except Exception as error:
             self._kill()
-            why = "a turn with a time limit trains in a child process, and this learner cannot be sent there"
+            why = "turns with a time limit train in a child process, and this learner cannot be sent to one"
             raise EngineError(f"{why}: {error}") from error
 
     def _end(self) -> str:
@@ -157,7 +157,7 @@ class Child:
         return "it closed its connection"
 
     def _where(self, reason: str, *, asked: bool = False) -> str:
-        """The reason why a turn failed, below where the child was, as far as it can say."""
+        """Where the child was, as far as it can tell, and the reason why the turn failed."""
         if self._trace is None or self._process is None:
             return reason
         return "\n".join([*self._trace.lines(self._process.pid if asked else None), reason])
@@ -174,8 +174,8 @@ class Child:
         self._process = self._pipe = self._trace = None
 
 
-class Nowhere:
-    """The child's durable states: none, since all it needs travels with its orders."""
+class NoStates:
+    """The child's checkpoints: none, since all it needs travels with its orders."""
 
     def write(self, ref: Ref, tree: Tree) -> int:
         raise LostError(f"the state of {ref} cannot be made durable here")
@@ -185,18 +185,18 @@ class Nowhere:
 
 
 def serve(pipe: Connection) -> None:
-    """The child's life: receive the learner, then train cohort after cohort until the pipe closes."""
+    """In the child: receive the learner, then train cohorts until the pipe closes."""
     threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         learner, fixed, score = cloudpickle.loads(pipe.recv_bytes())
-        worker = Worker(learner, Nowhere(), fixed, score, lambda refs, share, note: _say(pipe, refs, share, note))
+        worker = Worker(learner, NoStates(), fixed, score, lambda refs, share, note: _send_progress(pipe, refs, share, note))
         _send(pipe, {"ready": True})
         while True:
             _send(pipe, _turn(worker, unpack(pipe.recv_bytes())[0]))
 
 
 def _leave_with_parent(parent: int) -> None:
-    """End with the parent, also in the middle of a turn: a killed leader leaves no orphan behind."""
+    """End with the parent, even in the middle of a turn: a killed leader leaves no orphan behind."""
     while os.getppid() == parent:
         time.sleep(TICK)
     os._exit(1)
@@ -211,7 +211,7 @@ def _turn(worker: Worker, message: Tree) -> Tree:
     return {"reports": [[report.to_json(), report.seconds] for report in reports], "states": states}
 
 
-def _say(pipe: Connection, refs: list[Ref], share: float, note: str) -> None:
+def _send_progress(pipe: Connection, refs: list[Ref], share: float, note: str) -> None:
     _send(pipe, {"progress": [[list(ref) for ref in refs], float(share), note]})
 
 

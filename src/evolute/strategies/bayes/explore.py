@@ -16,6 +16,7 @@ import numpy as np
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn
 from evolute.core.space import Space
+from evolute.core.threads import single_blas_thread
 from evolute.strategies.bayes.categories import Pick
 from evolute.strategies.bayes.kernels import TimeVarying
 from evolute.strategies.bayes.model import Model, Proposal, Recipe, Taken, one_by_one
@@ -46,6 +47,7 @@ class Bandits:
     sees: Sees
     fades: bool = True
 
+    @single_blas_thread()
     def __call__(
         self, space: Space, population: Population, parents: Parents, rng: np.random.Generator, memory: Json
     ) -> Explored:

@@ -15,6 +15,7 @@ from evolute.core.order import Hparams, Json
 from evolute.core.param import Float, Param
 from evolute.core.population import Population, Turn
 from evolute.core.space import Space
+from evolute.core.threads import single_blas_thread
 from evolute.strategies.bayes.kernels import Trusted
 from evolute.strategies.bayes.model import Proposal, Recipe, Taken, one_by_one
 from evolute.strategies.bayes.points import Layout
@@ -44,6 +45,7 @@ class TrustedExplore:
     limit: int
     width: float
 
+    @single_blas_thread()
     def __call__(
         self, space: Space, population: Population, parents: Parents, rng: np.random.Generator, memory: Json
     ) -> Explored:

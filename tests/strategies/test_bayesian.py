@@ -22,8 +22,8 @@ from evolute.core.protocols import Plan
 from evolute.core.space import Space
 from evolute.strategies import bg_pbt, pb2, pb2_mix, pb2_mult, pb2_rand
 from evolute.strategies.bayes import gp
-from evolute.strategies.bayes.categories import by_chance
-from evolute.strategies.bayes.explore import Bandits, _perturbed
+from evolute.strategies.bayes.categories import at_random
+from evolute.strategies.bayes.pb2_explore import Pb2Explore, _perturbed
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
@@ -142,7 +142,7 @@ def moved(fades, after, turns=60):
         total += np.exp(-((hparams["x"] - (0.2 if turn < turns // 2 else 0.8)) ** 2) / 0.02)
         return {"turn": turn + 1, "total": total}, {"score": total}
 
-    strategy = Evolution(plan, truncation(0.25), Bandits(STEPS, 1000, by_chance(0.0), "none", fades=fades))
+    strategy = Evolution(plan, truncation(0.25), Pb2Explore(STEPS, 1000, at_random(0.0), "none", fades=fades))
     _, decisions = trained(train, strategy, plan, turns=turns // 2 + after + 3, seed=1)
     late = [order.hparams["x"] for orders in decisions[-3:] for order in orders if order.why.get("event") == "inherit"]
     return float(np.median(np.abs(np.array(late) - 0.8)))
@@ -181,7 +181,7 @@ def evolved_further(population, scores, rows):
 
 
 def test_context_is_the_parents_score_now_and_time_its_next_turn(monkeypatch):
-    from evolute.strategies.bayes import model as module
+    from evolute.strategies.bayes import surrogate as module
 
     seen = []
     bound = module.Bound
@@ -217,9 +217,9 @@ def test_first_turns_are_retained_until_everybody_has_chosen():
 
 
 def test_heats_take_at_most_half_of_a_run_and_candidates_are_enough_for_the_population():
-    assert bg_pbt(plan_of(bg_pbt, turns=2)).heats == 1
-    assert bg_pbt(plan_of(bg_pbt, turns=4)).heats == 2
-    assert bg_pbt(plan_of(bg_pbt, turns=40), candidates=24).heats == 6
+    assert bg_pbt(plan_of(bg_pbt, turns=2)).fresh_per_slot == 1
+    assert bg_pbt(plan_of(bg_pbt, turns=4)).fresh_per_slot == 2
+    assert bg_pbt(plan_of(bg_pbt, turns=40), candidates=24).fresh_per_slot == 6
     with pytest.raises(ValueError, match="candidates=3"):
         bg_pbt(plan_of(bg_pbt), candidates=3)
 

@@ -7,10 +7,10 @@ of them become the population.
 from __future__ import annotations
 
 from evolute.core.protocols import Plan
-from evolute.strategies.bayes.trusted import TrustedExplore
+from evolute.strategies.bayes.bg_pbt_explore import BgPbtExplore
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
-from evolute.strategies.heats import Heats
+from evolute.strategies.rungs import Rungs
 
 
 def bg_pbt(
@@ -21,11 +21,11 @@ def bg_pbt(
     rows: int = 100,
     width: float = 3.0,
     burn_in: int = 0,
-) -> Heats:
+) -> Rungs:
     """BG-PBT without architectures.
 
     `candidates` is how many random members begin, by default three for each that goes on; they take turns of the run.
     `rows` is how many turns the model learns from, the newest; `width` how many deviations above its mean it hopes for.
     """
-    evolution = Evolution(plan, truncation(quantile), TrustedExplore(plan.interval, rows, width), burn_in=burn_in)
-    return Heats(evolution, 3 * plan.size if candidates is None else candidates)
+    evolution = Evolution(plan, truncation(quantile), BgPbtExplore(plan.interval, rows, width), burn_in=burn_in)
+    return Rungs(evolution, 3 * plan.size if candidates is None else candidates)

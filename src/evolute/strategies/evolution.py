@@ -64,7 +64,7 @@ class Evolution:
             hparams = {**parent.order.hparams, **explored.children[slot]}
             event = "rescue" if member.failed else "inherit"
             return population.draft(slot, hparams, start=parent.ref, event=event, **explored.why.get(slot, {}))
-        return continued(self.plan, population, slot, rng)
+        return continued_order(self.plan, population, slot, rng)
 
 
 def movable(plan: Plan) -> Space:
@@ -72,19 +72,19 @@ def movable(plan: Plan) -> Space:
     return Space({name: param for name, param in plan.space.items() if name not in plan.architecture})
 
 
-def founded(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
+def fresh_order(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
     """An order for fresh weights; the first turn of the first members starts where the plan says."""
     first = plan.first[slot] if slot < len(plan.first) and population[slot].last is None else {}
     event = "found" if population[slot].last is None else "restart"
     return population.draft(slot, {**plan.space.first(rng), **first}, event=event)
 
 
-def continued(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
+def continued_order(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
     """An order to train on: from the member's own state, also after one failure; after two, or without a state, anew."""
     member = population[slot]
     failures = [turn.failed for turn in islice(member.history(), 2)]
     if member.latest is None or failures == [True, True]:
-        return founded(plan, population, slot, rng)
+        return fresh_order(plan, population, slot, rng)
     again = {"event": "retry"} if member.failed else {}
     return population.draft(slot, member.latest.order.hparams, start=member.latest.ref, **again)
 

@@ -7,8 +7,8 @@ the upper bound is mean + sqrt(beta) · standard deviation, as in the paper and 
 from __future__ import annotations
 
 from evolute.core.protocols import Plan
-from evolute.strategies.bayes.categories import by_chance
-from evolute.strategies.bayes.explore import Bandits
+from evolute.strategies.bayes.categories import at_random
+from evolute.strategies.bayes.pb2_explore import Pb2Explore
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.evolution import Evolution, movable
 from evolute.strategies.exploit import truncation
@@ -21,4 +21,4 @@ def pb2(plan: Plan, *, quantile: float = 0.25, rows: int = 1000, burn_in: int = 
             f"{', '.join(categories)}: PB2 has no use for categories; pb2_mix, pb2_mult, pb2_rand and bg_pbt do, and "
             "values in an order can be written as ordinal[…]"
         )
-    return Evolution(plan, truncation(quantile), Bandits(plan.interval, rows, by_chance(0.0), "none"), burn_in=burn_in)
+    return Evolution(plan, truncation(quantile), Pb2Explore(plan.interval, rows, at_random(0.0), "none"), burn_in=burn_in)

@@ -8,9 +8,9 @@ from tests.strategies.populations import evolved
 
 from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.space import Space
+from evolute.strategies.bayes.bg_pbt_explore import reach_of
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.bayes.region import Region
-from evolute.strategies.bayes.trusted import reach_of
 
 MIXED = Space(
     {

@@ -35,7 +35,7 @@ class Picked(NamedTuple):
 Pick = Callable[[Layout, Population, Rows, Parents, np.random.Generator, Json], Picked]
 
 
-def by_chance(resample: float) -> Pick:
+def at_random(resample: float) -> Pick:
     """Each category is drawn anew with probability `resample`, else the parent's is kept."""
     if not 0 <= resample <= 1:
         raise ValueError(f"resample={resample}: is a probability, and must lie in [0, 1]")

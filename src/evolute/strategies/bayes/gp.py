@@ -41,12 +41,12 @@ class Gp:
         variance = self.kernel.diagonal(self.values[:-1]) - np.sum(half**2, axis=0)
         return across @ self.whitened, np.sqrt(np.maximum(variance, 1e-12))
 
-    def slopes(self, points: Points) -> tuple[Array, Array, Array, Array]:
+    def gradients(self, points: Points) -> tuple[Array, Array, Array, Array]:
         """Mean and standard deviation, and their derivatives by the numbers: [point, number]."""
         from scipy.linalg import cho_solve
 
         groups = self.kernel.groups
-        across, pulls = self.kernel.pulls(self.values[:-1], gaps_between(groups, points, self.points))
+        across, pulls = self.kernel.square_gradients(self.values[:-1], gaps_between(groups, points, self.points))
         solved = cho_solve((self.factor, True), across.T, check_finite=False).T
         deviation = np.sqrt(np.maximum(self.kernel.diagonal(self.values[:-1]) - np.sum(across * solved, axis=1), 1e-12))
         by_mean, by_deviation = np.zeros_like(points.numbers), np.zeros_like(points.numbers)
@@ -114,7 +114,7 @@ def log_likelihood(
     from scipy.linalg.lapack import dpotri
 
     values = natural(parameters, theta)
-    covariance, slopes = kernel.slopes(values[:-1], gaps)
+    covariance, slopes = kernel.parameter_gradients(values[:-1], gaps)
     factor = _factor(covariance, float(values[-1]))
     whitened = cho_solve((factor, True), targets, check_finite=False)
     lower = dpotri(factor, lower=1)[0]

@@ -1,7 +1,7 @@
 """Covariances of gains over hyper-parameters, context and time, with analytic slopes.
 
-PB2's (arXiv 2002.02518, section 4) and PB2-Mix's (arXiv 2106.15883, section 4.2) are `TimeVarying`, BG-PBT's (arXiv
-2207.09405, appendix B) is `Trusted`. A length scale is shared by a group of numbers. Time fades correlation by
+PB2's (arXiv 2002.02518, section 4) and PB2-Mix's (arXiv 2106.15883, section 4.2) are `Pb2Kernel`, BG-PBT's (arXiv
+2207.09405, appendix B) is `BgPbtKernel`. A length scale is shared by a group of numbers. Time fades correlation by
 (1 - eps)^(|t - t'| / 2), written here as exp(-rate |t - t'|) with rate = -ln(1 - eps) / 2; time counts turns.
 """
 
@@ -54,10 +54,10 @@ class Kernel(Protocol):
     def diagonal(self, values: Array) -> float:
         """The variance of any row."""
 
-    def slopes(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
+    def parameter_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
         """The covariance, and its derivative by each parameter."""
 
-    def pulls(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
+    def square_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
         """The covariance, and its derivative by each group's squares: [group, a, b]."""
 
 
@@ -82,7 +82,7 @@ def rate_of(eps: float) -> float:
 
 
 @dataclass(frozen=True)
-class TimeVarying:
+class Pb2Kernel:
     """scale · SE(numbers) · fading, and with categories scale · ((1 - mix) (k_x + k_c) / 2 + mix k_x k_c).
 
     k_x is SE times its fading, k_c the share of equal categories times its own fading. `fades` False leaves time out.
@@ -106,7 +106,7 @@ class TimeVarying:
     def diagonal(self, values: Array) -> float:
         return float(values[0])
 
-    def slopes(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
+    def parameter_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
         scale, smooth, matched, mix = self._factors(values, gaps)
         lengths = self._lengths(values)
         covariance = scale * (_mixed(smooth, matched, mix, 0.5) if self.categories else smooth)
@@ -119,7 +119,7 @@ class TimeVarying:
             found.append(scale * (smooth * matched - (smooth + matched) / 2))
         return covariance, found
 
-    def pulls(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
+    def square_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
         scale, smooth, matched, mix = self._factors(values, gaps)
         covariance = scale * (_mixed(smooth, matched, mix, 0.5) if self.categories else smooth)
         by_smooth = scale * smooth * (_by_factor(matched, mix, 0.5) if self.categories else 1.0)
@@ -138,7 +138,7 @@ class TimeVarying:
 
 
 @dataclass(frozen=True)
-class Trusted:
+class BgPbtKernel:
     """scale · ((1 - mix) (k_x + k_c) + mix k_x k_c) · fading, mix = 0.5; without categories scale · k_x · fading.
 
     k_x is Matérn 5/2 with a length scale per group, k_c = exp(l · (overlap - 1)), the paper's exp(l · overlap) brought to 1
@@ -162,10 +162,10 @@ class Trusted:
     def diagonal(self, values: Array) -> float:
         return float(values[0]) * (2 - self.mix if self.categories else 1.0)
 
-    def slopes(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
+    def parameter_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
         covariance, smooth, matched, faded = self._whole(values, gaps)
         lengths = self._lengths(values)
-        pull = faded * self._by_smooth(matched) * _matern_pull(lengths, gaps)
+        pull = faded * self._by_smooth(matched) * _matern_gradient(lengths, gaps)
         found = [covariance / values[0]]
         found += [-2 * pull * squares / length**3 for squares, length in zip(gaps.squares, lengths, strict=True)]
         found.append(-gaps.time * covariance)
@@ -173,10 +173,10 @@ class Trusted:
             found.append(faded * _by_factor(smooth, self.mix, 1.0) * (gaps.overlap - 1) * matched)
         return covariance, found
 
-    def pulls(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
+    def square_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
         covariance, _, matched, faded = self._whole(values, gaps)
         lengths = self._lengths(values)
-        pull = faded * self._by_smooth(matched) * _matern_pull(lengths, gaps)
+        pull = faded * self._by_smooth(matched) * _matern_gradient(lengths, gaps)
         return covariance, pull[None] / lengths[:, None, None] ** 2
 
     def _by_smooth(self, matched: Array) -> Array | float:
@@ -207,7 +207,7 @@ def _by_factor(other: Array, mix: float, share: float) -> Array:
     return (1 - mix) * share + mix * other
 
 
-def _matern_pull(lengths: Array, gaps: Gaps) -> Array:
+def _matern_gradient(lengths: Array, gaps: Gaps) -> Array:
     """The derivative of Matérn 5/2 by the scaled squared distance."""
     far = ROOT5 * np.sqrt(np.tensordot(1 / lengths**2, gaps.squares, axes=1))
     pull: Array = -(5 / 6) * (1 + far) * np.exp(-far)

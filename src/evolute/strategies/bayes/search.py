@@ -39,9 +39,9 @@ class Bound:
         mean, deviation = self.gp.posterior(self.points(numbers, places))
         return mean + self.width * deviation
 
-    def slope(self, numbers: Array, places: Places) -> tuple[Array, Array]:
+    def gradient(self, numbers: Array, places: Places) -> tuple[Array, Array]:
         """The bound at each candidate and its gradient by the numbers: [candidate] and [candidate, number]."""
-        mean, deviation, by_mean, by_deviation = self.gp.slopes(self.points(numbers, places))
+        mean, deviation, by_mean, by_deviation = self.gp.gradients(self.points(numbers, places))
         return mean + self.width * deviation, (by_mean + self.width * by_deviation)[:, 1:]
 
 
@@ -68,16 +68,16 @@ class Reach:
         for row in places if self.changes else ():
             changed = rng.permutation(len(sizes))[: rng.integers(self.changes + 1)]
             row[changed] = [rng.integers(sizes[one]) for one in changed]
-        return self.settle(numbers), places
+        return self.snapped(numbers), places
 
-    def settle(self, numbers: Array) -> Array:
+    def snapped(self, numbers: Array) -> Array:
         """The numbers with those that come in steps at values they can have: [candidate, number]."""
-        settled = numbers.copy()
+        snapped = numbers.copy()
         params = list(self.layout.numbers.values())
         for number in self.layout.discrete:
             param = params[number]
-            settled[:, number] = [param.encode(param.decode(float(unit))) for unit in numbers[:, number]]
-        return settled
+            snapped[:, number] = [param.encode(param.decode(float(unit))) for unit in numbers[:, number]]
+        return snapped
 
     def neighbours(self, numbers: Array, places: Places) -> tuple[Array, Places]:
         """The candidates one step away from one candidate: [neighbour, number] and [neighbour, category]."""
@@ -119,8 +119,8 @@ def _climbed(bound: Bound, reach: Reach, numbers: Array, places: Places) -> tupl
         return _ascended(bound, reach, numbers, places, []), places
     fixed: list[int] = []
     for _ in range(ROUNDS):
-        settled = reach.settle(_ascended(bound, reach, numbers, places, fixed))
-        stepped = [_best_neighbour(bound, reach, *candidate) for candidate in zip(settled, places, strict=True)]
+        snapped = reach.snapped(_ascended(bound, reach, numbers, places, fixed))
+        stepped = [_best_neighbour(bound, reach, *candidate) for candidate in zip(snapped, places, strict=True)]
         numbers, places = np.array([one for one, _ in stepped]), np.array([other for _, other in stepped])
         fixed = reach.layout.discrete
     return numbers, places
@@ -136,7 +136,7 @@ def _ascended(bound: Bound, reach: Reach, numbers: Array, places: Places, fixed:
     low[:, fixed] = high[:, fixed] = numbers[:, fixed]
 
     def loss(at: Array) -> tuple[float, Array]:
-        values, slopes = bound.slope(at.reshape(numbers.shape), places)
+        values, slopes = bound.gradient(at.reshape(numbers.shape), places)
         return -float(values.sum()), -slopes.ravel()
 
     bounds = list(zip(low.ravel(), high.ravel(), strict=True))

@@ -41,14 +41,14 @@ class Recipe:
     transform: Callable[[Array], Targets]
     noise: Parameter = NOISE
 
-    def fit(self, layout: Layout, rows: Rows) -> Model:
+    def fit(self, layout: Layout, rows: Rows) -> Surrogate:
         targets = self.transform(rows.gain)
         gp = fitted(self.kernel(layout), rows.points(layout), targets.values, noise=self.noise)
-        return Model(layout, rows, targets, gp)
+        return Surrogate(layout, rows, targets, gp)
 
 
 @dataclass(frozen=True)
-class Model:
+class Surrogate:
     """A process over the hyper-parameters of a layout, fitted to rows."""
 
     layout: Layout

@@ -16,21 +16,21 @@ from evolute.core.param import Float, Param
 from evolute.core.population import Population, Turn
 from evolute.core.space import Space
 from evolute.core.threads import single_blas_thread
-from evolute.strategies.bayes.kernels import Trusted
-from evolute.strategies.bayes.model import Proposal, Recipe, Taken, one_by_one
+from evolute.strategies.bayes.kernels import BgPbtKernel
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.bayes.region import Region
 from evolute.strategies.bayes.rows import newest_rows
 from evolute.strategies.bayes.search import Reach, steps_from
+from evolute.strategies.bayes.surrogate import Proposal, Recipe, Taken, one_by_one
 from evolute.strategies.bayes.targets import by_rank
 from evolute.strategies.exploit import Parents
 from evolute.strategies.explore import Explored, perturb
 from evolute.strategies.score import last_score, ranked
 
 
-def kernel_of(layout: Layout) -> Trusted:
+def kernel_of(layout: Layout) -> BgPbtKernel:
     """A length scale for the context and one for each number."""
-    return Trusted(tuple(range(1 + len(layout.numbers))), len(layout.categories))
+    return BgPbtKernel(tuple(range(1 + len(layout.numbers))), len(layout.categories))
 
 
 RECIPE = Recipe(kernel_of, by_rank)
@@ -38,7 +38,7 @@ RECIPE = Recipe(kernel_of, by_rank)
 
 
 @dataclass(frozen=True)
-class TrustedExplore:
+class BgPbtExplore:
     """Proposes within a trust region; remembers the region and the turns that will tell whether it was right."""
 
     interval: int

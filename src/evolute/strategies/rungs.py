@@ -14,11 +14,11 @@ import numpy as np
 
 from evolute.core.order import Json, Order, Ref
 from evolute.core.population import Population, Turn
-from evolute.strategies.evolution import Evolution, founded
+from evolute.strategies.evolution import Evolution, fresh_order
 
 
 @dataclass(frozen=True)
-class Heats:
+class Rungs:
     """A strategy that chooses its members among `candidates`, and then leaves them to `evolution`."""
 
     evolution: Evolution
@@ -30,7 +30,7 @@ class Heats:
             raise ValueError(f"candidates={self.candidates}: must be at least the population's {size}, since the best go on")
 
     @property
-    def heats(self) -> int:
+    def fresh_per_slot(self) -> int:
         """How many fresh members each slot trains, one after another; one heat is the usual start."""
         heats = math.ceil(self.candidates / self.evolution.plan.size)
         turns = self.evolution.plan.turns
@@ -42,11 +42,11 @@ class Heats:
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
     ) -> tuple[Json, list[Order]]:
-        racing = [slot for slot in ready if population[slot].turns < self.heats]
-        choosing = [slot for slot in ready if population[slot].turns == self.heats > 1]
+        racing = [slot for slot in ready if population[slot].turns < self.fresh_per_slot]
+        choosing = [slot for slot in ready if population[slot].turns == self.fresh_per_slot > 1]
         others = [slot for slot in ready if slot not in racing and slot not in choosing]
         chosen = self._chosen(state, population, choosing)
-        orders = [founded(self.evolution.plan, population, slot, rng) for slot in racing]
+        orders = [fresh_order(self.evolution.plan, population, slot, rng) for slot in racing]
         orders += [self._taken_on(population, slot, chosen.get(slot), rng) for slot in choosing]
         memory, evolved = self.evolution.step(state["evolution"], population, others, rng)
         taken = [*state["taken"], *(list(turn.ref) for turn in chosen.values())]
@@ -54,7 +54,7 @@ class Heats:
 
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         """The first turns, while there are slots that have not chosen yet."""
-        if self.heats == 1 or all(member.turns > self.heats for member in population.members):
+        if self.fresh_per_slot == 1 or all(member.turns > self.fresh_per_slot for member in population.members):
             return ()
         return [turn.ref for turn in self._raced(population) if list(turn.ref) not in state["taken"]]
 
@@ -70,12 +70,12 @@ class Heats:
 
     def _raced(self, population: Population) -> list[Turn]:
         """The first turns that left a state with a score, the best first; ties go to the earlier turn and lower slot."""
-        firsts = (turn for member in population.members for turn in member.history() if turn.order.turn < self.heats)
+        firsts = (turn for member in population.members for turn in member.history() if turn.order.turn < self.fresh_per_slot)
         well = [(turn.score, turn) for turn in firsts if not turn.failed and turn.score is not None]
         numbers = [(-score, turn.ref.turn, turn.ref.member, turn) for score, turn in well if not math.isnan(score)]
         return [row[-1] for row in sorted(numbers, key=lambda row: row[:3])]
 
     def _taken_on(self, population: Population, slot: int, turn: Turn | None, rng: np.random.Generator) -> Order:
         if turn is None:
-            return founded(self.evolution.plan, population, slot, rng)
+            return fresh_order(self.evolution.plan, population, slot, rng)
         return population.draft(slot, turn.order.hparams, start=turn.ref, event="chosen")

@@ -18,11 +18,11 @@ from evolute.core.population import Population, Turn
 from evolute.core.space import Space
 from evolute.core.threads import single_blas_thread
 from evolute.strategies.bayes.categories import Pick
-from evolute.strategies.bayes.kernels import TimeVarying
-from evolute.strategies.bayes.model import Model, Proposal, Recipe, Taken, one_by_one
+from evolute.strategies.bayes.kernels import Pb2Kernel
 from evolute.strategies.bayes.points import Layout, Places
 from evolute.strategies.bayes.rows import Rows, newest_rows
 from evolute.strategies.bayes.search import Reach
+from evolute.strategies.bayes.surrogate import Proposal, Recipe, Surrogate, Taken, one_by_one
 from evolute.strategies.bayes.targets import standardised
 from evolute.strategies.exploit import Parents
 from evolute.strategies.explore import MUTATIONS, TRIES, Explored, perturbed
@@ -38,7 +38,7 @@ def width_after(turns: int) -> float:
 
 
 @dataclass(frozen=True)
-class Bandits:
+class Pb2Explore:
     """Proposes numbers by the upper bound of a time-varying process, given the categories that `pick` has picked."""
 
     interval: int
@@ -55,7 +55,7 @@ class Bandits:
         rows = newest_rows(population, interval=self.interval, limit=self.limit)
         picked = self.pick(layout, population, rows, parents, rng, memory)
         width = width_after(max(member.turns for member in population.members))
-        models: dict[tuple[int, ...], Model | None] = {}
+        models: dict[tuple[int, ...], Surrogate | None] = {}
 
         def propose(heir: int, parent: Turn, pending: list[Hparams], taken: Taken) -> Proposal:
             places = picked.places[heir]
@@ -67,7 +67,7 @@ class Bandits:
 
         return replace(one_by_one(space, population, parents, propose), memory=picked.memory)
 
-    def _model(self, layout: Layout, rows: Rows, places: Places) -> Model | None:
+    def _model(self, layout: Layout, rows: Rows, places: Places) -> Surrogate | None:
         """The model for heirs with these categories; None if there is nothing to learn from."""
         if self.sees == "own":
             rows = rows.where([np.array_equal(layout.encode(hparams)[1], places) for hparams in rows.hparams])
@@ -81,7 +81,7 @@ class Bandits:
 
     def _proposal(
         self,
-        model: Model | None,
+        model: Surrogate | None,
         layout: Layout,
         parent: Turn,
         places: Places,
@@ -113,8 +113,8 @@ class Bandits:
         return [hparams for hparams in pending if np.array_equal(layout.encode(hparams)[1], places)]
 
 
-def _kernel(layout: Layout, *, fades: bool) -> TimeVarying:
-    return TimeVarying((0,) * (1 + len(layout.numbers)), len(layout.categories), fades)
+def _kernel(layout: Layout, *, fades: bool) -> Pb2Kernel:
+    return Pb2Kernel((0,) * (1 + len(layout.numbers)), len(layout.categories), fades)
 
 
 def _perturbed(layout: Layout, hparams: Hparams, fixed: Hparams, taken: Taken, rng: np.random.Generator) -> dict[str, Any]:

@@ -7,8 +7,8 @@ the newest whole generation.
 
 from __future__ import annotations
 
-import heapq
 import time
+from bisect import insort
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from evolute.core.events import Notify, Saved, silent
 from evolute.core.order import Ref
 from evolute.core.population import Population, Turn, best, descent
 from evolute.core.protocols import Checkpoints, Engine, Journal
+from evolute.core.ranking import is_number, rank_key
 
 BUDGET = 0.01
 """The share of a run's time that saving may take when no rhythm is set."""
@@ -77,7 +78,7 @@ class Keeper:
     notify: Notify = silent
     durable: set[Ref] = field(default_factory=set)
     _generations: deque[set[Ref]] = field(default_factory=deque)
-    _best: list[tuple[float, int, int]] = field(default_factory=list)
+    _best: list[tuple[tuple[bool, float], Ref]] = field(default_factory=list)
     _archive: set[Ref] = field(default_factory=set)
     _fresh: set[Ref] = field(default_factory=set)
     _reports: int = 0
@@ -104,10 +105,9 @@ class Keeper:
                 continue
             if self.eager:
                 self._fresh.add(turn.ref)
-            if turn.score is not None:
-                heapq.heappush(self._best, (turn.score, -turn.ref.member, -turn.ref.turn))
-                if len(self._best) > self.keep.best:
-                    heapq.heappop(self._best)
+            if is_number(turn.score):
+                insort(self._best, (rank_key(turn.score), turn.ref))
+                del self._best[self.keep.best :]
             if self.keep.every and turn.ref.turn % self.keep.every == 0:
                 self._archive.add(turn.ref)
 
@@ -173,7 +173,7 @@ class Keeper:
         return time.perf_counter() - self._saved_at >= self._cost / BUDGET
 
     def _bests(self) -> set[Ref]:
-        return {Ref(-member, -turn) for _, member, turn in self._best}
+        return {ref for _, ref in self._best}
 
     def _lineage(self, population: Population) -> set[Ref]:
         top = best(population) if self.keep.lineage else None

@@ -17,6 +17,7 @@ from evolute.config.resolve import Config
 from evolute.core.events import Decided, Event, Notice, Progressed, Reported
 from evolute.core.order import Ref
 from evolute.core.population import Member, Population, best
+from evolute.core.ranking import rank_key
 from evolute.report import words
 from evolute.report.pace import Pace
 
@@ -115,10 +116,5 @@ def _most_important(population: Population, room: int) -> list[Member]:
     """All members by slot if they fit, else the best."""
     if len(population) <= room:
         return list(population.members)
-    scored = sorted(population.members, key=_rank)
-    return scored[: room - 1]
-
-
-def _rank(member: Member) -> tuple[bool, float, int]:
-    score = None if member.latest is None else member.latest.score
-    return (score is None, -(score or 0.0), member.slot)
+    ranked = sorted(population.members, key=lambda member: rank_key(None if member.latest is None else member.latest.score))
+    return ranked[: room - 1]

@@ -1,4 +1,4 @@
-"""PB2-Mix (Parker-Holder et al. 2021, arXiv 2106.15883): bandits pick categories, one mixed model is asked for the numbers.
+"""PB2-Mix (Parker-Holder et al. 2021, arXiv 2106.15883): bandits pick categories, one model over both proposes the numbers.
 
 The numbers are chosen given the category that was picked, as in the paper; its public code takes the parent's.
 """

@@ -9,7 +9,7 @@ from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
 
 ROUNDS = 100
-"""How many decisions bandits reckon with where the run's length is open."""
+"""How many decisions the bandits assume where the run's length is open."""
 
 
 def pb2_mult(plan: Plan, *, quantile: float = 0.25, rows: int = 1000, burn_in: int = 0) -> Evolution:

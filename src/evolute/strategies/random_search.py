@@ -1,7 +1,7 @@
-"""Random search: every member keeps the hyper-parameters it was founded with. The control for every other strategy.
+"""Random search: every member keeps its first hyper-parameters. The control for every other strategy.
 
-A member whose turn failed tries again from its own state, and after a second failure begins anew with fresh
-hyper-parameters.
+A member whose turn failed tries again from its own state, and after a second failure restarts with fresh weights
+and hyper-parameters.
 """
 
 from __future__ import annotations

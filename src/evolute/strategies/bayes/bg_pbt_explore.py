@@ -6,7 +6,6 @@ A region that starts anew looks through the whole space once: the heir that land
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from evolute.core.order import Hparams, Json
 from evolute.core.param import Float, Param
 from evolute.core.population import Population, Turn
+from evolute.core.ranking import top
 from evolute.core.space import Space
 from evolute.core.threads import single_blas_thread
 from evolute.strategies.bayes.kernels import BgPbtKernel
@@ -25,7 +25,7 @@ from evolute.strategies.bayes.surrogate import Proposal, Recipe, Taken, one_by_o
 from evolute.strategies.bayes.targets import by_rank
 from evolute.strategies.exploit import Parents
 from evolute.strategies.explore import Explored, perturb
-from evolute.strategies.score import last_score, ranked
+from evolute.strategies.score import last_score
 
 
 def kernel_of(layout: Layout) -> BgPbtKernel:
@@ -74,9 +74,10 @@ def judged(memory: Json, population: Population) -> tuple[Region, list[list[int]
     running = [[member, turn] for member, turn in proposed if population[member].turns <= turn]
     finished = {member for member, turn in proposed if population[member].turns > turn}
     scores = last_score(population)
-    top = ranked(scores)[0]
-    if finished and not math.isnan(scores[top]):
-        region = region.after(success=top in finished, best=scores[top])
+    winner = top(range(len(scores)), scores.__getitem__)
+    best = None if winner is None else scores[winner]
+    if finished and best is not None:
+        region = region.after(success=winner in finished, best=best)
     return region, running
 
 

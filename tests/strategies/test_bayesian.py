@@ -83,13 +83,13 @@ def test_constant_gains_and_duplicate_rows_are_fine(make, scores):
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_a_proposal_tells_its_predicted_gain_and_the_model_behind_it(make):
+def test_a_proposal_records_its_predicted_gain_and_the_model_behind_it(make):
     scores = np.cumsum(np.random.default_rng(1).normal(size=(8, 4)), axis=0).tolist()
     population = evolved(*scores, hparams=sampled(space_of(make)))
     _, orders = decide(make(plan_of(make)), population)
-    told = [order.why for order in orders.values() if order.why.get("event") == "inherit"]
-    assert told
-    for why in told:
+    reasons = [order.why for order in orders.values() if order.why.get("event") == "inherit"]
+    assert reasons
+    for why in reasons:
         assert np.isfinite(why["gain"])
         assert why["uncertainty"] >= 0
         assert 0 < why["model"]["rows"] <= 32
@@ -191,7 +191,7 @@ def test_context_is_the_parents_score_now_and_time_its_next_turn(monkeypatch):
     assert set(seen) == {((6.0 - 1.0) / (4.0 - 1.0), 2.0)}
 
 
-def test_bg_pbt_begins_with_three_heats_and_goes_on_with_the_best():
+def test_bg_pbt_trains_three_fresh_members_in_each_slot_and_goes_on_with_the_best():
     def train(state, hparams, steps, seed):
         return {"sum": hparams["x"]}, {"score": hparams["x"]}
 
@@ -216,7 +216,7 @@ def test_first_turns_are_retained_until_everybody_has_chosen():
     assert list(strategy.retain(strategy.init(), population)) == []
 
 
-def test_heats_take_at_most_half_of_a_run_and_candidates_are_enough_for_the_population():
+def test_candidates_take_at_most_half_of_a_run_and_are_at_least_the_population():
     assert bg_pbt(plan_of(bg_pbt, turns=2)).fresh_per_slot == 1
     assert bg_pbt(plan_of(bg_pbt, turns=4)).fresh_per_slot == 2
     assert bg_pbt(plan_of(bg_pbt, turns=40), candidates=24).fresh_per_slot == 6
@@ -230,10 +230,10 @@ def test_the_trust_region_of_a_run_moves_with_its_rounds():
 
     plan = Plan(MIXED, 4, STEPS, 60)
     _, decisions = trained(train, bg_pbt(plan), plan, turns=60, seed=1)
-    told = [order.why["region"] for orders in decisions for order in orders if "region" in order.why]
-    assert {region["restarts"] for region in told} >= {0, 1}
-    assert any(region["anew"] for region in told)
-    assert all(0.15 <= region["side"] <= 1 for region in told)
+    regions = [order.why["region"] for orders in decisions for order in orders if "region" in order.why]
+    assert {region["restarts"] for region in regions} >= {0, 1}
+    assert any(region["restarted"] for region in regions)
+    assert all(0.15 <= region["side"] <= 1 for region in regions)
 
 
 @pytest.mark.parametrize("make", ALL)
@@ -260,8 +260,8 @@ def test_a_decision_takes_the_processor_time_of_one_thread_and_is_the_same_whate
         return json.loads(done.stdout)
 
     single, default = decision({"OPENBLAS_NUM_THREADS": "1"}), decision({})
-    assert default["orders"] == single["orders"]
     assert default["seconds"] < 3 * single["seconds"]  # of all threads together: ten times and more without the limit
+    assert default["orders"] == single["orders"]
 
 
 def test_importing_the_strategies_loads_no_torch_and_no_jax():

@@ -37,9 +37,9 @@ def reasoned(told: Sequence[dict[str, Json]]) -> Iterator[str]:
 def _behind(why: dict[str, Json]) -> Iterator[str]:
     yield f"  model behind the last: {words.hparams(why['model'])}"
     if region := why.get("region"):
-        anew = ", just begun anew" if region["anew"] else ""
+        now = ", just now" if region.get("restarted", region.get("anew")) else ""  # older runs say anew
         share = f"{region['radius']:.0%} of categories may differ"
-        yield f"  trust region: side {region['side']:g}, {share}, begun anew {words.count(region['restarts'], 'time')}{anew}"
+        yield f"  trust region: side {region['side']:g}, {share}, restarted {words.count(region['restarts'], 'time')}{now}"
     for name, weights in why.get("weights", {}).items():
         yield f"  bandit's weights for {name}: {words.hparams(weights)}"
 

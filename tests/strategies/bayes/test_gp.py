@@ -122,11 +122,11 @@ def test_a_pending_point_lowers_the_uncertainty_around_it_and_leaves_the_mean():
     gp = fitted(Pb2Kernel((0, 0), 1), rows, smooth(rows))
     here = Points(np.array([[0.9, 0.1]]), np.array([[1]]), np.array([11.0]))
     near = Points(np.array([[0.85, 0.15]]), np.array([[1]]), np.array([11.0]))
-    after = gp.expecting(here)
+    after = gp.with_pending(here)
     for place in (here, near):
         assert after.posterior(place)[1] < 0.98 * gp.posterior(place)[1]
         assert after.posterior(place)[0] == pytest.approx(gp.posterior(place)[0], abs=1e-9)
-    assert gp.expecting(rows.take(slice(0))) is gp
+    assert gp.with_pending(rows.take(slice(0))) is gp
     whole = conditioned(gp.kernel, gp.values, rows.join(here), np.append(gp.targets, gp.posterior(here)[0]))
     for found, expected in zip(after.posterior(near), whole.posterior(near), strict=True):
         assert found == pytest.approx(expected)
@@ -142,7 +142,7 @@ def test_one_row_duplicates_and_constant_gains_have_finite_posteriors(kernel, ro
         mean, deviation = gp.posterior(points(10, 3, kernel.categories, seed=3))
         assert np.isfinite(mean).all()
         assert (deviation > 0).all()
-        assert np.isfinite(gp.expecting(same).posterior(one)[1]).all()
+        assert np.isfinite(gp.with_pending(same).posterior(one)[1]).all()
 
 
 def test_the_same_rows_give_the_same_bits():

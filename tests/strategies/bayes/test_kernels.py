@@ -37,30 +37,30 @@ def rows_of(kernel, count=12, seed=0):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_slopes_by_parameters_equal_finite_differences(kernel, seed):
+def test_gradients_by_parameters_equal_finite_differences(kernel, seed):
     gaps = gaps_between(kernel.groups, rows_of(kernel), rows_of(kernel, seed=1))
     values = drawn(kernel, seed)
-    covariance, slopes = kernel.parameter_gradients(values, gaps)
+    covariance, gradients = kernel.parameter_gradients(values, gaps)
     assert covariance == pytest.approx(kernel.matrix(values, gaps))
-    assert len(slopes) == len(values) == len(kernel.parameters)
-    for place, slope in enumerate(slopes):
+    assert len(gradients) == len(values) == len(kernel.parameters)
+    for place, gradient in enumerate(gradients):
         step = np.zeros_like(values)
         step[place] = 1e-5 * max(values[place], 0.1)
         apart = kernel.matrix(values + step, gaps) - kernel.matrix(values - step, gaps)
-        assert slope == pytest.approx(apart / (2 * step[place]), rel=1e-5, abs=1e-5)
+        assert gradient == pytest.approx(apart / (2 * step[place]), rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pulls_by_squares_equal_finite_differences(kernel, seed):
+def test_gradients_by_squares_equal_finite_differences(kernel, seed):
     gaps = gaps_between(kernel.groups, rows_of(kernel), rows_of(kernel, seed=1))
     values = drawn(kernel, seed)
-    covariance, pulls = kernel.square_gradients(values, gaps)
+    covariance, by_squares = kernel.square_gradients(values, gaps)
     assert covariance == pytest.approx(kernel.matrix(values, gaps))
-    for group, pull in enumerate(pulls):
+    for group, gradient in enumerate(by_squares):
         step = np.zeros_like(gaps.squares)
         step[group] = 1e-6
         up, down = (kernel.matrix(values, gaps._replace(squares=gaps.squares + sign * step)) for sign in (1, -1))
-        assert pull == pytest.approx((up - down) / 2e-6, rel=1e-5, abs=1e-5)
+        assert gradient == pytest.approx((up - down) / 2e-6, rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(5))

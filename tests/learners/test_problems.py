@@ -75,7 +75,7 @@ def test_noise_is_on_the_observed_score_alone(name):
 
 
 @pytest.mark.parametrize("name", ["drift", "drift_mixed"])
-def test_chance_does_not_reach_the_state_of_a_drifting_problem(name):
+def test_randomness_does_not_reach_the_state_of_a_drifting_problem(name):
     for _, (state, hparams), _, after, _ in line(name, 3, 5):
         assert all(PROBLEMS[name](state, hparams, 4, seed)[0] == after for seed in range(5))
 

@@ -68,7 +68,7 @@ def synthetic(folder: Path, members: int, turns: int, *, seed: int = 0, bayesian
             heirs = dict(zip(order_of[members - fraction :].tolist(), order_of[:fraction].tolist(), strict=True))
             before = scores.copy()
             for slot in range(members):
-                why = {} if turn else {"event": "found"}
+                why = {} if turn else {"event": "init"}
                 if slot in heirs:
                     donor = heirs[slot]
                     hparams[slot] = {name: param.perturb(hparams[donor][name], rng) for name, param in SPACE.items()}
@@ -99,7 +99,7 @@ def _proposal(turn: int, rng: np.random.Generator) -> dict:
         "gain": float(rng.normal(0.5, 0.2)),
         "uncertainty": 0.3,
         "model": {"rows": turn, "noise": 0.1},
-        "region": {"side": 0.4, "radius": 1.0, "restarts": 0, "anew": False},
+        "region": {"side": 0.4, "radius": 1.0, "restarts": 0, "restarted": False},
         "weights": {"activation": {"relu": 0.6, "tanh": 0.4}},
     }
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import evolute
+from evolute.report.proposals import reasoned
 
 
 @pytest.fixture(scope="module", params=["pb2_mix", "bg_pbt"])
@@ -51,3 +52,11 @@ def test_a_run_without_a_model_tells_of_none(tmp_path):
     evolute.run(preset="toy", stop={"turns": 3}, folder=tmp_path / "run", display="none")
     assert "proposal" not in shown(tmp_path / "run")
     assert json.loads(shown(tmp_path / "run", "--json"))["proposals"] == []
+
+
+@pytest.mark.parametrize("key", ["restarted", "anew"])
+def test_a_restart_of_the_trust_region_is_shown_for_older_runs_too(key):
+    region = {"side": 0.4, "radius": 1.0, "restarts": 2, key: True}
+    why = {"gain": 1.0, "uncertainty": 0.5, "model": {"rows": 3}, "region": region}
+    proposal = {"member": 0, "turn": 3, "parent": 1, "hparams": {"x": 0.5}, "why": why, "running": True, "came": None}
+    assert "restarted 2 times, just now" in "\n".join(reasoned([proposal]))

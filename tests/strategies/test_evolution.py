@@ -21,7 +21,7 @@ from evolute.strategies import bg_pbt, pb2, pb2_mix, pb2_mult, pb2_rand, pbt, ra
 
 
 def bg_pbt_at_once(plan, **settings):
-    """BG-PBT without its heats."""
+    """BG-PBT with no more candidates than slots."""
     return bg_pbt(plan, candidates=plan.size, **settings)
 
 
@@ -87,7 +87,7 @@ def test_a_decision_does_not_depend_on_the_order_in_which_reports_arrived(make, 
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_chance_comes_from_the_rng_alone(make):
+def test_randomness_comes_from_the_rng_alone(make):
     strategy = make(plan(4))
     decisions = [step(strategy, Population.of(4), seed) for seed in range(3)]
     assert decisions[0] != decisions[1] != decisions[2]
@@ -105,7 +105,7 @@ def test_the_state_is_json_and_nothing_else_is_retained(make):
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_the_first_orders_found_every_member_with_hparams_of_its_own(make):
+def test_the_first_orders_init_every_member_with_hparams_of_its_own(make):
     orders = step(make(plan(6)), Population.of(6))
     assert all(order.start is None and order.turn == 0 for order in orders.values())
     assert len({order.hparams["lr"] for order in orders.values()}) == 6
@@ -122,7 +122,7 @@ def test_the_first_members_start_where_the_plan_says_and_the_rest_is_drawn(make)
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_a_member_that_begins_late_is_founded(make):
+def test_a_member_that_begins_late_gets_fresh_weights(make):
     orders = step(make(plan(3)), evolved([1.0, "idle", 2.0]), ready=[1])
     assert orders[1].start is None
     assert orders[1].turn == 0
@@ -232,7 +232,7 @@ def test_nobody_evolves_before_burn_in(make, turns, evolves):
 
 
 @pytest.mark.parametrize("make", EVOLVING)
-def test_where_all_have_failed_everybody_begins_anew(make):
+def test_where_all_have_failed_everybody_restarts(make):
     orders = step(make(plan(3)), evolved([FAILED] * 3))
     assert all(order.start is None and order.turn == 1 for order in orders.values())
     assert len({order.hparams["lr"] for order in orders.values()}) == 3

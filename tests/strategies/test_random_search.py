@@ -18,7 +18,7 @@ def test_nobody_ever_inherits(rounds, seed):
     assert all(order.start is None or order.start.member == slot for slot, order in orders.items())
 
 
-def test_members_keep_the_hparams_they_were_founded_with():
+def test_members_keep_the_hparams_they_started_with():
     population = evolved([1.0, 2.0, 3.0], [3.0, None, 1.0])
     orders = step(random_search(plan(3)), population)
     assert {slot: (order.start, order.hparams) for slot, order in orders.items()} == {
@@ -40,7 +40,7 @@ def test_members_keep_the_hparams_they_were_founded_with():
     ],
     ids=str,
 )
-def test_a_failed_member_tries_again_from_its_own_state_and_after_two_failures_begins_anew(past, start):
+def test_a_failed_member_tries_again_from_its_own_state_and_after_two_failures_restarts(past, start):
     population = evolved(*[[score, 5.0] for score in past])
     order = step(random_search(plan(2)), population)[0]
     assert (order.start, order.turn) == (start, len(past))
@@ -48,7 +48,7 @@ def test_a_failed_member_tries_again_from_its_own_state_and_after_two_failures_b
     assert (order.hparams == hparams_of(0)) is (start is not None)
 
 
-def test_a_member_that_begins_anew_does_not_repeat_what_the_plan_gave_it_first():
+def test_a_member_that_restarts_does_not_repeat_what_the_plan_gave_it_first():
     first = (hparams_of(0), hparams_of(1))
     order = step(random_search(plan(2, first=first)), evolved([1.0, 5.0], [FAILED, 5.0], [FAILED, 5.0]))[0]
     assert order.hparams["lr"] != hparams_of(0)["lr"]

@@ -10,6 +10,7 @@ import pytest
 
 from evolute import strategies
 from evolute.core.names import resolve
+from evolute.core.order import Ref
 from evolute.core.param import Float
 from evolute.core.solo import Solo, adapt
 from evolute.core.space import Space
@@ -70,11 +71,11 @@ def test_learners_keep_their_laws(name):
     check_learner(learner, [LEARNERS[name]] * 3, steps=4)
 
 
-def test_a_learner_with_chance_of_its_own_is_noticed():
+def test_a_learner_with_randomness_of_its_own_is_noticed():
     rng = np.random.default_rng(0)
 
     def restless(state, hparams, steps, seed):
-        return {"luck": rng.random()}, {"score": 0.0}
+        return {"draw": rng.random()}, {"score": 0.0}
 
     with pytest.raises(AssertionError, match="different"):
         check_learner(adapt(restless), [{}, {}], steps=1)
@@ -102,7 +103,7 @@ def test_a_strategy_that_leaves_the_space_is_refused():
         check_strategy(Stray, ENGINES["inline"], Space({"x": Float(0.0, 1.0)}))
 
 
-def test_a_strategy_with_chance_of_its_own_is_noticed():
+def test_a_strategy_with_randomness_of_its_own_is_noticed():
     rng = np.random.default_rng(0)
 
     @dataclass(frozen=True)
@@ -112,3 +113,63 @@ def test_a_strategy_with_chance_of_its_own_is_noticed():
 
     with pytest.raises(AssertionError, match="not pure"):
         check_strategy(Restless, ENGINES["inline"])
+
+
+def breaking(change):
+    """Random search, with the orders of members whose turn failed changed: to another order, or to none."""
+
+    @dataclass(frozen=True)
+    class Breaking(RandomSearch):
+        def step(self, state, population, ready, rng):
+            state, orders = super().step(state, population, ready, rng)
+            changed = [change(population, order) if population[order.member].failed else order for order in orders]
+            return state, [order for order in changed if order is not None]
+
+    return Breaking
+
+
+def from_the_failed_turn(population, order):
+    return replace(order, start=population[order.member].last.ref)
+
+
+def from_an_older_state(population, order):
+    older = population[order.member].latest.before
+    return order if older is None or older.failed else replace(order, start=older.ref)
+
+
+def from_another_failed_member(population, order):
+    others = [m for m in population.members if m.failed and m.latest is not None and m.slot != order.member]
+    return replace(order, start=others[0].latest.ref) if others else order
+
+
+def from_a_healthy_member(population, order):
+    others = [m for m in population.members if not m.failed and m.latest is not None]
+    return replace(order, start=others[0].latest.ref) if others else order
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda population, order: None, "got no order"),
+        (from_the_failed_turn, "goes on from a turn that failed"),
+        (from_an_older_state, "goes on from a state that is gone"),
+        (from_another_failed_member, "which failed too"),
+    ],
+)
+def test_a_strategy_that_does_not_rescue_failed_members_is_noticed(change, message):
+    with pytest.raises(AssertionError, match=message):
+        check_strategy(breaking(change), ENGINES["inline"])
+
+
+@pytest.mark.parametrize("change", [from_a_healthy_member, lambda population, order: replace(order, start=None)])
+def test_failed_members_may_go_on_from_a_healthy_member_or_from_fresh_weights(change):
+    check_strategy(breaking(change), ENGINES["inline"])
+
+
+def test_failed_members_may_go_on_from_a_state_that_the_strategy_retains():
+    @dataclass(frozen=True)
+    class Retaining(breaking(lambda population, order: replace(order, start=Ref(order.member, 0)))):
+        def retain(self, state, population):
+            return [Ref(member.slot, 0) for member in population.members if member.latest is not None]
+
+    check_strategy(Retaining, ENGINES["inline"])

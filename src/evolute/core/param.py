@@ -150,7 +150,7 @@ class Int:
         return self.clip(math.exp(rng.uniform(math.log(self.low - 0.5), math.log(self.high + 0.5))))
 
     def perturb(self, value: int, rng: Rng, factors: tuple[float, ...] = FACTORS) -> int:
-        """At least one step, rounded by chance, so that every value is reached: 2 * 1.2 gives 3, 13 * 1.2 gives 15 or 16."""
+        """At least one step, rounded at random, so that every value is reached: 2 * 1.2 gives 3, 13 * 1.2 gives 15 or 16."""
         if self.low > 0 or self.high < 0:
             moved = value * factors[rng.integers(len(factors))]
         else:
@@ -187,7 +187,7 @@ class Int:
 
 @dataclass(frozen=True, init=False)
 class _Listed:
-    """What a Choice and an Ordinal share: a list of values, each with the same chance."""
+    """What a Choice and an Ordinal share: a list of values, each equally likely."""
 
     values: tuple[Any, ...]
 
@@ -221,7 +221,7 @@ class Choice(_Listed):
     """One of several values without an order among them."""
 
     def perturb(self, value: Any, rng: Rng, factors: tuple[float, ...] = FACTORS) -> Any:
-        """Stay or become another, with equal chances: an heir that never kept its parent's category would not inherit it."""
+        """Stay or become another with equal probability: an heir that never kept its parent's category would not inherit it."""
         place = self._place(value)
         if rng.random() < 0.5:
             return self.values[place]

@@ -1,4 +1,4 @@
-"""When a run is over: after so many turns or steps of each member, so much time, or at a target score."""
+"""When a run is over: after a number of turns or steps of each member, after a time, or at a target score."""
 
 from __future__ import annotations
 

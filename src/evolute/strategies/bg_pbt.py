@@ -1,16 +1,16 @@
 """BG-PBT's optimiser of hyper-parameters (Wan et al. 2022, arXiv 2207.09405): PBT inside a trust region.
 
-Its search for architectures and its generations are not part of it. Many random members begin, one turn each, and the best
-of them become the population.
+Without its architecture search and generations. Many random members train one turn each, and the best of them become
+the population.
 """
 
 from __future__ import annotations
 
 from evolute.core.protocols import Plan
-from evolute.strategies.bayes.trusted import TrustedExplore
+from evolute.strategies.bayes.bg_pbt_explore import BgPbtExplore
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
-from evolute.strategies.heats import Heats
+from evolute.strategies.rungs import Rungs
 
 
 def bg_pbt(
@@ -21,11 +21,11 @@ def bg_pbt(
     rows: int = 100,
     width: float = 3.0,
     burn_in: int = 0,
-) -> Heats:
+) -> Rungs:
     """BG-PBT without architectures.
 
-    `candidates` is how many random members begin, by default three for each that goes on; they take turns of the run.
-    `rows` is how many turns the model learns from, the newest; `width` how many deviations above its mean it hopes for.
+    `candidates` is how many random members start, by default three for each that goes on; their turns count in the run.
+    The model learns from the newest `rows` turns; its upper bound is `width` standard deviations above its mean.
     """
-    evolution = Evolution(plan, truncation(quantile), TrustedExplore(plan.interval, rows, width), burn_in=burn_in)
-    return Heats(evolution, 3 * plan.size if candidates is None else candidates)
+    evolution = Evolution(plan, truncation(quantile), BgPbtExplore(plan.interval, rows, width), burn_in=burn_in)
+    return Rungs(evolution, 3 * plan.size if candidates is None else candidates)

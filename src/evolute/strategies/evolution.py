@@ -1,12 +1,11 @@
 """The frame that every evolving strategy shares: score the members, choose heirs and parents, change what is inherited.
 
 A member whose turn failed is always replaced: by the exploit rule's choice, or else by a donor drawn from the better
-half of those who are well. Where there is no donor it tries again from its own state, then from fresh weights.
+half of the healthy ones. Where there is no donor it tries again from its own state, then from fresh weights.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,15 +15,16 @@ import numpy as np
 from evolute.core.order import Json, Order, Ref
 from evolute.core.population import Population
 from evolute.core.protocols import Plan
+from evolute.core.ranking import is_number, ranked
 from evolute.core.space import Space
 from evolute.strategies.exploit import Exploit, Parents
 from evolute.strategies.explore import Explore, Explored
-from evolute.strategies.score import Score, Scores, last_score, ranked
+from evolute.strategies.score import Score, Scores, last_score
 
 
 @dataclass(frozen=True)
 class Evolution:
-    """A strategy composed of three functions. Its state is what `explore` remembers. Nobody evolves before `burn_in` steps.
+    """A strategy composed of three functions. Its state is what `explore` remembers. No member evolves before `burn_in` steps.
 
     Without `rescue` a failed member that the exploit rule leaves alone tries again from its own state.
     """
@@ -43,8 +43,8 @@ class Evolution:
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
     ) -> tuple[Json, list[Order]]:
         scores = self.score(population)
-        begun = [slot for slot in ready if population[slot].last is not None]
-        ripe = [slot for slot in begun if population[slot].failed or population[slot].steps >= self.burn_in]
+        trained = [slot for slot in ready if population[slot].last is not None]
+        ripe = [slot for slot in trained if population[slot].failed or population[slot].steps >= self.burn_in]
         parents = self.exploit(population, scores, ripe, rng)
         if self.rescue:
             parents |= _rescued(population, scores, [slot for slot in ripe if slot not in parents], rng)
@@ -64,7 +64,7 @@ class Evolution:
             hparams = {**parent.order.hparams, **explored.children[slot]}
             event = "rescue" if member.failed else "inherit"
             return population.draft(slot, hparams, start=parent.ref, event=event, **explored.why.get(slot, {}))
-        return continued(self.plan, population, slot, rng)
+        return continued_order(self.plan, population, slot, rng)
 
 
 def movable(plan: Plan) -> Space:
@@ -72,25 +72,25 @@ def movable(plan: Plan) -> Space:
     return Space({name: param for name, param in plan.space.items() if name not in plan.architecture})
 
 
-def founded(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
+def fresh_order(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
     """An order for fresh weights; the first turn of the first members starts where the plan says."""
     first = plan.first[slot] if slot < len(plan.first) and population[slot].last is None else {}
-    event = "found" if population[slot].last is None else "restart"
+    event = "init" if population[slot].last is None else "restart"
     return population.draft(slot, {**plan.space.first(rng), **first}, event=event)
 
 
-def continued(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
-    """An order to train on: from the member's own state, also after one failure; after two, or without a state, anew."""
+def continued_order(plan: Plan, population: Population, slot: int, rng: np.random.Generator) -> Order:
+    """An order to train on from the member's own state, also after one failure; after two, or without a state, from scratch."""
     member = population[slot]
     failures = [turn.failed for turn in islice(member.history(), 2)]
     if member.latest is None or failures == [True, True]:
-        return founded(plan, population, slot, rng)
-    again = {"event": "retry"} if member.failed else {}
-    return population.draft(slot, member.latest.order.hparams, start=member.latest.ref, **again)
+        return fresh_order(plan, population, slot, rng)
+    why = {"event": "retry"} if member.failed else {}
+    return population.draft(slot, member.latest.order.hparams, start=member.latest.ref, **why)
 
 
 def _rescued(population: Population, scores: Scores, slots: Sequence[int], rng: np.random.Generator) -> Parents:
-    """A donor for each failed member among `slots`: one of the better half of the members that are well."""
-    well = [slot for slot in ranked(scores) if not math.isnan(scores[slot]) and population[slot].latest is not None]
-    donors = well[: max(1, len(well) // 2)]
+    """A donor for each failed member among `slots`: one of the better half of the healthy members."""
+    healthy = [slot for slot in ranked(scores) if is_number(scores[slot]) and population[slot].latest is not None]
+    donors = healthy[: max(1, len(healthy) // 2)]
     return {slot: donors[rng.integers(len(donors))] for slot in slots if donors and population[slot].failed}

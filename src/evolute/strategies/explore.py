@@ -4,7 +4,7 @@ Heirs of one parent in one decision differ from it and from each other wherever 
 would train the same agent twice.
 
 A rule may remember something until the next decision: it is given its memory, {} at first, and returns the new one, JSON
-both. What it says of why an heir got its values goes into the heir's order, and so into the journal.
+both. Its reasons for an heir's values go into the heir's order, and so into the journal.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Explore = Callable[[Space, Population, Parents, np.random.Generator, Json], Expl
 
 
 def perturb(resample: float = 0.25, factors: tuple[float, ...] = FACTORS) -> Explore:
-    """Each hyper-parameter by itself: drawn anew with probability `resample`, else moved a little."""
+    """Each hyper-parameter by itself: redrawn with probability `resample`, else moved a little."""
     if not 0 <= resample <= 1:
-        raise ValueError(f"resample={resample}: is a probability, and must lie in [0, 1]")
+        raise ValueError(f"resample={resample}: must be a probability in [0, 1]")
 
     return _each(partial(perturbed, resample=resample, factors=factors))
 
@@ -51,7 +51,7 @@ def perturb(resample: float = 0.25, factors: tuple[float, ...] = FACTORS) -> Exp
 def perturbed(
     space: Space, hparams: Hparams, rng: np.random.Generator, *, resample: float = 0.25, factors: tuple[float, ...] = FACTORS
 ) -> Child:
-    """Hyper-parameters near those given, each drawn anew with probability `resample`."""
+    """Hyper-parameters near those given, each redrawn with probability `resample`."""
     return {
         name: param.sample(rng) if rng.random() < resample else param.perturb(hparams[name], rng, factors)
         for name, param in space.items()
@@ -59,7 +59,7 @@ def perturbed(
 
 
 def redraw() -> Explore:
-    """Every hyper-parameter drawn anew from the space."""
+    """Every hyper-parameter redrawn from the space."""
     return _each(lambda space, hparams, rng: space.sample(rng))
 
 
@@ -85,7 +85,7 @@ def _each(mutate: Mutate) -> Explore:
 
 
 def _unlike(family: set[str], space: Space, mutate: Callable[[np.random.Generator], Child], rng: np.random.Generator) -> Child:
-    """A mutation that equals nobody in the family, or else a fresh draw that does not, as long as the space has room."""
+    """A mutation that nobody in the family has, or else a fresh draw that nobody has, while the space has room."""
     child = mutate(rng)
     if len(family) >= space.points:
         return child

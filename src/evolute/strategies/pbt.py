@@ -25,8 +25,9 @@ def pbt(
 ) -> Evolution:
     """PBT with the paper's rules.
 
-    `quantile` is truncation's share of heirs, `level` and `evaluations` are Welch's; `resample` is the chance of a
-    fresh draw per hyper-parameter, `factors` are what a value is multiplied by; nobody evolves before `burn_in` steps.
+    `quantile` is truncation's share of heirs, `level` and `evaluations` are Welch's; `resample` is the probability
+    of a fresh draw per hyper-parameter, `factors` are what a value is multiplied by; no member evolves before `burn_in`
+    steps.
     """
     rules: dict[str, Exploit] = {
         "truncation": truncation(quantile),

@@ -1,7 +1,7 @@
-"""Random search: every member keeps the hyper-parameters it was founded with. The control for every other strategy.
+"""Random search: every member keeps its first hyper-parameters. The control for every other strategy.
 
-A member whose turn failed tries again from its own state, and after a second failure begins anew with fresh
-hyper-parameters.
+A member whose turn failed tries again from its own state, and after a second failure restarts with fresh weights
+and hyper-parameters.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from evolute.core.order import Json, Order, Ref
 from evolute.core.population import Population
 from evolute.core.protocols import Plan
-from evolute.strategies.evolution import continued
+from evolute.strategies.evolution import continued_order
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RandomSearch:
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
     ) -> tuple[Json, list[Order]]:
-        return state, [continued(self.plan, population, slot, rng) for slot in ready]
+        return state, [continued_order(self.plan, population, slot, rng) for slot in ready]
 
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         return ()

@@ -14,13 +14,13 @@ from evolute.core.protocols import Plan
 
 
 def schedule(plan: Plan, *, rows: tuple[dict[str, Any], ...] = ()) -> Schedule:
-    """Hyper-parameters by turn: `rows` of `hparams`, for so many `turns`, of so many `steps`; the last one lasts.
+    """Hyper-parameters by turn: each row has `hparams`, a number of `turns` and their `steps`; the last row lasts to the end.
 
-    `evolute schedule` writes them from a run. A row for one turn may have a `seed` of its own, as an exact replay does.
+    `evolute schedule` writes them from a run. A row for one turn may have its own `seed`, as in an exact replay.
     """
     if not rows:
         raise ValueError(
-            "rows: there are none; `evolute schedule RUN -o schedule.yaml` writes them, and `-c schedule.yaml` reads them"
+            "rows is empty; `evolute schedule RUN -o schedule.yaml` writes them, and `-c schedule.yaml` reads them"
         )
     return Schedule(plan, tuple(part for place, row in enumerate(rows) for part in _parts(plan, place, row)))
 
@@ -56,7 +56,7 @@ class Schedule:
         latest = population[slot].latest
         place = 0 if latest is None else int(latest.order.why.get("place", -1)) + 1
         part = self.parts[min(place, len(self.parts) - 1)]
-        event = "retry" if population[slot].failed else "found" if latest is None else "scheduled"
+        event = "retry" if population[slot].failed else "init" if latest is None else "scheduled"
         start = None if latest is None else latest.ref
         seed = part.seed if place < len(self.parts) else 0
         return Order(
@@ -73,11 +73,11 @@ class Schedule:
 def _parts(plan: Plan, place: int, row: dict[str, Any]) -> list[Part]:
     """The turns of one row, its values as the space has them."""
     if unknown := sorted(row.keys() - {"hparams", "turns", "steps", "seed"}):
-        raise ValueError(f"rows[{place}]: knows hparams, turns, steps and seed, and not {', '.join(unknown)}")
+        raise ValueError(f"rows[{place}]: unknown {', '.join(unknown)}; a row has hparams, turns, steps and seed")
     given = row.get("hparams", {})
     if given.keys() != plan.space.keys():
         raise ValueError(
-            f"rows[{place}].hparams has {sorted(given)}, and evolved are {sorted(plan.space)}: they must be the same"
+            f"rows[{place}].hparams has {sorted(given)}, but the space has {sorted(plan.space)}: they must be the same"
         )
     hparams = {name: param.clip(given[name]) for name, param in plan.space.items()}
     if changed := [name for name in hparams if hparams[name] != given[name]]:
@@ -85,5 +85,5 @@ def _parts(plan: Plan, place: int, row: dict[str, Any]) -> list[Part]:
         raise ValueError(f"rows[{place}].hparams.{name} = {given[name]!r} is not in {plan.space[name]}")
     turns, seed = int(row.get("turns", 1)), int(row.get("seed", 0))
     if turns < 1 or (seed and turns > 1):
-        raise ValueError(f"rows[{place}]: turns = {turns} must be at least 1, and just 1 with a seed")
+        raise ValueError(f"rows[{place}]: turns = {turns} must be at least 1, and exactly 1 with a seed")
     return [Part(hparams, int(row.get("steps", 0)), seed)] * turns

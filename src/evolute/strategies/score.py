@@ -1,29 +1,18 @@
-"""How good each member is: a score for every slot, NaN for a member whose last turn failed or that has none."""
+"""How good each member is: a score for every slot, None for a member whose last turn failed or that has no score.
+
+Scores are ranked by `evolute.core.ranking`.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from evolute.core.population import Population
 
-Scores = list[float]
+Scores = list[float | None]
 Score = Callable[[Population], Scores]
 
 
 def last_score(population: Population) -> Scores:
     """The score of each member's latest state; a turn in which no episode ended keeps the score before it."""
-    scores = []
-    for member in population.members:
-        turn = member.latest
-        scores.append(math.nan if member.failed or turn is None or turn.score is None else turn.score)
-    return scores
-
-
-def ranked(scores: Scores) -> list[int]:
-    """The slots from best to worst: NaN below every number, ties to the lower slot."""
-    return sorted(range(len(scores)), key=lambda slot: _rank(scores[slot]))
-
-
-def _rank(score: float) -> tuple[bool, float]:
-    return (True, 0.0) if math.isnan(score) else (False, -score)
+    return [None if member.failed or member.latest is None else member.latest.score for member in population.members]

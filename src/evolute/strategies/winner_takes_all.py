@@ -10,5 +10,5 @@ from evolute.strategies.explore import perturb
 
 
 def winner_takes_all(plan: Plan, *, resample: float = 0.0, factors: tuple[float, ...] = FACTORS, burn_in: int = 0) -> Evolution:
-    """`resample` is the chance of a fresh draw per hyper-parameter, `factors` are what a value is multiplied by."""
+    """`resample` is the probability of a fresh draw per hyper-parameter, `factors` are what a value is multiplied by."""
     return Evolution(plan, winner(), perturb(resample, factors), burn_in=burn_in)

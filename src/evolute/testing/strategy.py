@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,27 +40,28 @@ def check_strategy(make: MakeStrategy, make_engine: MakeEngine, space: Space = S
         plan = Plan(space, size, interval=10, turns=6)
         for barrier in (True, False):
             first, again = (_run(make(plan), plan, make_engine, barrier) for _ in range(2))
-            assert first.journal.lines == again.journal.lines, "the same seed gave other orders: is all chance from `rng`?"
-            _check_rescues(first.population)
+            assert first.journal.lines == again.journal.lines, (
+                "the same seed gave other orders: does all randomness come from `rng`?"
+            )
 
 
 def _run(strategy: Strategy, plan: Plan, make_engine: MakeEngine, barrier: bool) -> Rehearsal:
-    return rehearse(adapt(_problem), _Pure(strategy), plan, make_engine, turns=6, seed=1, barrier=barrier)
+    return rehearse(adapt(_problem), _Checked(strategy), plan, make_engine, turns=6, seed=1, barrier=barrier)
 
 
 def _problem(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> tuple[Any, dict[str, Any]]:
-    """Random scores, now and then none or a failure; somebody is always well."""
+    """Random scores, now and then none or a failure; fresh weights never fail."""
     rng = np.random.default_rng(seed)
-    luck = rng.random()
-    if state is not None and luck < 0.15:
+    draw = rng.random()
+    if state is not None and draw < 0.15:
         raise ArithmeticError("scripted failure")
     total = (0.0 if state is None else state["total"]) + rng.normal()
-    return {"total": total}, {"score": None if luck > 0.95 else total}
+    return {"total": total}, {"score": None if draw > 0.95 else total}
 
 
 @dataclass(frozen=True)
-class _Pure:
-    """Steps twice, from JSON text, and compares."""
+class _Checked:
+    """Steps twice, from JSON text, compares, and checks what failed members are ordered."""
 
     inner: Strategy
 
@@ -78,15 +79,32 @@ class _Pure:
         after_twin, orders_twin = self.inner.step(json.loads(text), population, list(ready), twin)
         assert json.dumps(after) == json.dumps(after_twin), "the state does not survive JSON, or step is not pure"
         assert orders == orders_twin, "step is not pure: the same arguments gave other orders"
+        _check_rescues(population, ready, orders, set(self.inner.retain(state, population)))
         return json.loads(json.dumps(after, allow_nan=False)), orders
 
     def retain(self, state: Json, population: Population) -> list[Ref]:
         return list(self.inner.retain(state, population))
 
 
-def _check_rescues(population: Population) -> None:
-    """A failed turn is followed by one from somebody's last good state, or from fresh weights."""
-    for member in population.members:
-        for turn in member.history():
-            if turn.before is not None and turn.before.failed and turn.order.start is not None:
-                assert not population.find(turn.order.start).failed, "a member went on from a turn that failed"
+def _check_rescues(population: Population, ready: Sequence[int], orders: Sequence[Order], retained: Collection[Ref]) -> None:
+    """A member whose turn failed goes on from a healthy member's state, its own last good state, or fresh weights.
+
+    A state that the strategy retains is as good, whoever made it.
+    """
+    by_member = {order.member: order for order in orders}
+    for slot in ready:
+        if not population[slot].failed:
+            continue
+        assert slot in by_member, f"member {slot} failed its last turn and got no order"
+        start = by_member[slot].start
+        if start is None:
+            continue
+        assert not population.find(start).failed, f"member {slot} failed its last turn, and goes on from a turn that failed"
+        donor = population[start.member]
+        if start in retained:
+            continue
+        assert donor.latest is not None, f"member {slot} failed its last turn, and goes on from a state that is gone"
+        assert start == donor.latest.ref, f"member {slot} failed its last turn, and goes on from a state that is gone"
+        assert donor.slot == slot or not donor.failed, (
+            f"member {slot} failed its last turn, and inherits from member {donor.slot}, which failed too"
+        )

@@ -13,19 +13,21 @@ DRAWS = 20_000
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
-def test_dep_round_draws_each_arm_with_its_chance_and_so_many_distinct_ones(count):
+def test_dep_round_draws_each_arm_with_its_probability_and_as_many_distinct_ones_as_asked(count):
     rng = np.random.default_rng(count)
-    chances = np.array([0.9, 0.05, 0.3, 0.6, 0.15, 0.5])
-    chances = np.clip(chances * count / chances.sum(), 0, 0.999)
-    while abs(chances.sum() - count) > 1e-12:
-        free = chances < 0.999
-        chances[free] = np.clip(chances[free] * (count - 0.999 * (~free).sum()) / chances[free].sum(), 0, 0.999)
+    probabilities = np.array([0.9, 0.05, 0.3, 0.6, 0.15, 0.5])
+    probabilities = np.clip(probabilities * count / probabilities.sum(), 0, 0.999)
+    while abs(probabilities.sum() - count) > 1e-12:
+        free = probabilities < 0.999
+        probabilities[free] = np.clip(
+            probabilities[free] * (count - 0.999 * (~free).sum()) / probabilities[free].sum(), 0, 0.999
+        )
     drawn = np.zeros(6)
     for _ in range(DRAWS):
-        arms = dep_round(chances, rng)
+        arms = dep_round(probabilities, rng)
         assert len(set(arms)) == len(arms) == count
         drawn[arms] += 1
-    assert drawn / DRAWS == pytest.approx(chances, abs=0.01)
+    assert drawn / DRAWS == pytest.approx(probabilities, abs=0.01)
 
 
 @settings(max_examples=200, deadline=None)
@@ -35,14 +37,14 @@ def test_dep_round_draws_each_arm_with_its_chance_and_so_many_distinct_ones(coun
     rounds=st.integers(1, 500),
     seed=st.integers(0, 99),
 )
-def test_any_weights_give_chances_that_sum_to_the_plays_and_arms_that_are_distinct(weights, plays, rounds, seed):
+def test_any_weights_give_probabilities_that_sum_to_the_plays_and_arms_that_are_distinct(weights, plays, rounds, seed):
     bandit = Bandit(len(weights), rounds)
-    chances, _ = bandit.chances(np.array(weights), plays)
-    assert chances.sum() == pytest.approx(plays)
+    probabilities, _ = bandit.probabilities(np.array(weights), plays)
+    assert probabilities.sum() == pytest.approx(plays)
     arms = bandit.draw(np.array(weights), plays, np.random.default_rng(seed))
     assert len(arms) == plays
     if plays < len(weights):
-        assert (chances <= 1).all()
+        assert (probabilities <= 1).all()
         assert len(set(arms)) == plays
     learnt = bandit.learn(np.array(weights), dict.fromkeys(arms, 1.0), plays)
     assert learnt.sum() == pytest.approx(1)
@@ -52,15 +54,15 @@ def test_any_weights_give_chances_that_sum_to_the_plays_and_arms_that_are_distin
 def test_the_cap_solves_its_equation_and_capped_arms_do_not_grow():
     bandit = Bandit(5, 100)
     weights = np.array([100.0, 80.0, 1.0, 1.0, 1.0])
-    chances, capped = bandit.chances(weights, 2)
+    probabilities, capped = bandit.probabilities(weights, 2)
     explored = math.sqrt(5 * math.log(5 / 2) / ((math.e - 1) * 2 * 100))
     assert capped.tolist() == [True, False, False, False, False]
     share = (1 / 2 - explored / 5) / (1 - explored)
     cut = share * 83 / (1 - share)
     assert cut / (cut + 83) == pytest.approx(share)
     expected = 2 * ((1 - explored) * np.array([cut, 80, 1, 1, 1]) / (cut + 83) + explored / 5)
-    assert chances == pytest.approx(expected)
-    assert chances[0] == pytest.approx(1.0)
+    assert probabilities == pytest.approx(expected)
+    assert probabilities[0] == pytest.approx(1.0)
     learnt = bandit.learn(weights, {0: 1.0, 2: 1.0}, 2)
     share_of_all = math.e / 100 / 5 * 183
     assert learnt[0] / learnt[1] == pytest.approx((100 + share_of_all) / (80 + share_of_all))
@@ -85,6 +87,6 @@ def test_the_best_arm_is_the_one_most_drawn_after_every_change(plays):
 
 def test_with_as_many_plays_as_arms_a_fifth_is_explored_and_arms_repeat():
     bandit = Bandit(2, 10)
-    chances, _ = bandit.chances(np.array([1.0, 0.0]), 4)
-    assert chances == pytest.approx([4 * 0.9, 4 * 0.1])
+    probabilities, _ = bandit.probabilities(np.array([1.0, 0.0]), 4)
+    assert probabilities == pytest.approx([4 * 0.9, 4 * 0.1])
     assert len(bandit.draw(np.array([1.0, 0.0]), 4, np.random.default_rng(0))) == 4

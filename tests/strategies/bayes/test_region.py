@@ -8,9 +8,9 @@ from tests.strategies.populations import evolved
 
 from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.space import Space
+from evolute.strategies.bayes.bg_pbt_explore import reach_of
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.bayes.region import Region
-from evolute.strategies.bayes.trusted import reach_of
 
 MIXED = Space(
     {
@@ -46,25 +46,30 @@ def test_ten_failures_in_a_row_narrow_it():
     assert after([False] * 9 + [True] + [False] * 9).side == 0.4
 
 
-def test_below_the_smallest_side_it_starts_anew():
+def test_below_the_smallest_side_it_restarts():
     assert after([False] * 29).restarts == 0
-    anew = after([False] * 30)
-    assert (anew.side, anew.radius, anew.restarts, anew.anew) == (0.4, 1.0, 1, True)
-    assert anew.best == 29.0
-    assert not anew.after(success=False, best=0.0).anew
+    restarted = after([False] * 30)
+    assert (restarted.side, restarted.radius, restarted.restarts, restarted.restarted) == (0.4, 1.0, 1, True)
+    assert restarted.best == 29.0
+    assert not restarted.after(success=False, best=0.0).restarted
 
 
-def test_fifteen_rounds_without_a_new_best_start_it_anew():
+def test_fifteen_rounds_without_a_new_best_restart_it():
     region = Region().after(success=True, best=5.0)
     for number in range(15):
         assert region.restarts == 0, number
         region = region.after(success=number % 2 == 0, best=5.0)
-    assert (region.restarts, region.anew) == (1, True)
+    assert (region.restarts, region.restarted) == (1, True)
 
 
 def test_a_region_survives_json():
     region = after([True, False, False])
-    assert Region(**json.loads(json.dumps(region.to_json()))) == region
+    assert Region.from_json(json.loads(json.dumps(region.to_json()))) == region
+
+
+def test_a_region_of_an_older_run_is_read():
+    stored = {key: value for key, value in after([False] * 30).to_json().items() if key != "restarted"}
+    assert Region.from_json({**stored, "anew": True}) == after([False] * 30)
 
 
 @pytest.mark.parametrize(("radius", "changes"), [(1.0, 4), (0.667, 3), (0.444, 2), (0.2, 1), (0.1, 1)])
@@ -92,9 +97,9 @@ def test_numbers_stay_within_half_a_side_of_the_parent_but_may_move_a_step():
     assert set(numbers[:, 2]) == {0.0, 1.0}
 
 
-def test_a_region_that_starts_anew_reaches_everywhere():
+def test_a_region_that_restarts_reaches_everywhere():
     parent = evolved([1.0], hparams=lambda slot: PARENT)[0].latest
-    reach = reach_of(Region(anew=True), Layout(MIXED), parent)
+    reach = reach_of(Region(restarted=True), Layout(MIXED), parent)
     numbers, places = reach.draw(4000, np.random.default_rng(0))
     assert numbers.min(axis=0) == pytest.approx(0, abs=0.01)
     assert numbers.max(axis=0) == pytest.approx(1, abs=0.01)

@@ -70,14 +70,14 @@ def test_points_are_hparams_on_their_own_scale_and_the_context_from_0_to_1():
     assert rows.context(7.0) == pytest.approx(2.0)
 
 
-def test_gains_are_standardised_and_clipped_and_can_be_told_again():
+def test_gains_are_standardised_and_clipped_and_back():
     gains = np.array([0.0, 1.0, 2.0, 3.0, 100.0])
     targets = standardised(gains)
     assert targets.values.max() <= 2
     assert targets.back(float(targets.values[1])) == pytest.approx(1.0)
     constant = standardised(np.full(4, 3.0))
     assert constant.values.tolist() == [0, 0, 0, 0]
-    assert constant.told(0.0, 1.0) == {"gain": 3.0, "uncertainty": 0.0}
+    assert constant.prediction(0.0, 1.0) == {"gain": 3.0, "uncertainty": 0.0}
 
 
 def test_ranks_become_normal_quantiles_that_no_outlier_stretches():

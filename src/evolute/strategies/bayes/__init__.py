@@ -1,1 +1,1 @@
-"""The model behind the Bayesian strategies: what improved whom, a Gaussian process over it, and where to look next."""
+"""The model behind the Bayesian strategies: what improved whom, a Gaussian process fitted to it, and where to look next."""

@@ -1,6 +1,6 @@
-"""TV.EXP3.M: a bandit that plays several arms at once while their worth changes (arXiv 2106.15883, appendix A).
+"""TV.EXP3.M: a bandit that plays several arms at once while their value changes (arXiv 2106.15883, appendix A).
 
-Each categorical hyper-parameter has one; its arms are the values. Weights are kept with sum 1, which changes nothing.
+Each categorical hyper-parameter has one; its arms are the values. Weights are normalised to sum 1, which changes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MANY_PLAYS = 0.2
 
 @dataclass(frozen=True)
 class Bandit:
-    """The rates for so many arms and rounds."""
+    """The learning rates for a number of arms and rounds."""
 
     arms: int
     rounds: int
@@ -29,8 +29,8 @@ class Bandit:
     def fresh(self) -> Array:
         return np.full(self.arms, 1 / self.arms)
 
-    def chances(self, weights: Array, plays: int) -> tuple[Array, Mask]:
-        """Each arm's chance of being among so many plays, and which weights had to be capped for that."""
+    def probabilities(self, weights: Array, plays: int) -> tuple[Array, Mask]:
+        """Each arm's probability of being played, expected plays where it may repeat, and which weights were capped."""
         explored = self._explored(plays)
         if plays >= self.arms:
             cut, capped = weights, np.zeros(self.arms, dtype=np.bool_)
@@ -42,18 +42,18 @@ class Bandit:
 
     def draw(self, weights: Array, plays: int, rng: np.random.Generator) -> list[int]:
         """Arms to play: distinct ones, or with repetition where there are as many plays as arms."""
-        chances, _ = self.chances(weights, plays)
+        probabilities, _ = self.probabilities(weights, plays)
         if plays >= self.arms:
-            return [int(arm) for arm in rng.choice(self.arms, size=plays, p=chances / chances.sum())]
-        return [int(arm) for arm in rng.permutation(dep_round(chances, rng))]
+            return [int(arm) for arm in rng.choice(self.arms, size=plays, p=probabilities / probabilities.sum())]
+        return [int(arm) for arm in rng.permutation(dep_round(probabilities, rng))]
 
     def learn(self, weights: Array, rewards: Mapping[int, float], plays: int) -> Array:
-        """The weights after a round of so many plays, with the reward in [0, 1] of each arm that was played."""
-        chances, capped = self.chances(weights, plays)
+        """The weights after a round, given the reward in [0, 1] of each arm that was played."""
+        probabilities, capped = self.probabilities(weights, plays)
         grown = weights.copy()
         for arm, reward in rewards.items():
             if not capped[arm]:
-                grown[arm] *= math.exp(plays * self._explored(plays) / self.arms * reward / min(chances[arm], 1.0))
+                grown[arm] *= math.exp(plays * self._explored(plays) / self.arms * reward / min(probabilities[arm], 1.0))
         shared = grown + math.e / max(self.rounds, 1) / self.arms * weights.sum()
         return np.asarray(shared / shared.sum())
 
@@ -65,7 +65,7 @@ class Bandit:
 
 
 def _capped(weights: Array, share: float) -> tuple[Array, Mask]:
-    """The weights, cut where one would be drawn with a chance above 1, and which were cut.
+    """The weights, cut where an arm's probability would exceed 1, and which were cut.
 
     The cut `a` solves a / sum(min(w, a)) = share. With the k largest cut, a = share · (sum of the others) / (1 - k share).
     """
@@ -82,12 +82,12 @@ def _capped(weights: Array, share: float) -> tuple[Array, Mask]:
     return weights, none
 
 
-def dep_round(chances: Array, rng: np.random.Generator) -> list[int]:
-    """Distinct arms, each with exactly its chance of being drawn; the chances sum to the number of arms to draw.
+def dep_round(probabilities: Array, rng: np.random.Generator) -> list[int]:
+    """Distinct arms, each drawn with exactly its probability; probabilities sum to the number of arms to draw.
 
-    Two undecided chances are moved against each other until one of them is 0 or 1 (Gandhi et al. 2006).
+    Two undecided probabilities are moved against each other until one of them is 0 or 1 (Gandhi et al. 2006).
     """
-    left = np.array(chances, dtype=np.float64)
+    left = np.array(probabilities, dtype=np.float64)
     open_arms = [arm for arm in range(len(left)) if 1e-12 < left[arm] < 1 - 1e-12]
     while len(open_arms) > 1:
         one, other = open_arms[:2]

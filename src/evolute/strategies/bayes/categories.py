@@ -1,6 +1,6 @@
-"""How the PB2 family picks categories for heirs: by chance (PB2-Rand), or by bandits (PB2-Mult and PB2-Mix).
+"""How the PB2 family picks categories for heirs: at random (PB2-Rand), or by bandits (PB2-Mult and PB2-Mix).
 
-The members are the players of a round, as in arXiv 2106.15883: whoever trained with a category tells what it is worth. The
+The members are the players of a round, as in arXiv 2106.15883: each turn with a category shows what it is worth. The
 reward of a turn is the share of recent gains that its gain reaches, which needs no scale and moves with the run.
 """
 
@@ -21,11 +21,11 @@ from evolute.strategies.bayes.rows import Rows, gain_of
 from evolute.strategies.exploit import Parents
 
 RECENT = 10
-"""Rewards are ranks among the gains of so many turns of the whole population."""
+"""Rewards are ranks among the gains of this many turns of the whole population."""
 
 
 class Picked(NamedTuple):
-    """The places of each heir's categories, what to remember, and what to tell."""
+    """The places of each heir's categories, what to remember, and what to record."""
 
     places: dict[int, Places]
     memory: Json
@@ -35,10 +35,10 @@ class Picked(NamedTuple):
 Pick = Callable[[Layout, Population, Rows, Parents, np.random.Generator, Json], Picked]
 
 
-def by_chance(resample: float) -> Pick:
-    """Each category is drawn anew with probability `resample`, else the parent's is kept."""
+def at_random(resample: float) -> Pick:
+    """Each category is redrawn with probability `resample`, else the parent's is kept."""
     if not 0 <= resample <= 1:
-        raise ValueError(f"resample={resample}: is a probability, and must lie in [0, 1]")
+        raise ValueError(f"resample={resample}: must be a probability in [0, 1]")
 
     def pick(
         layout: Layout, population: Population, rows: Rows, parents: Parents, rng: np.random.Generator, memory: Json
@@ -53,7 +53,7 @@ def by_chance(resample: float) -> Pick:
 
 
 def by_bandits(rounds: int, interval: int) -> Pick:
-    """One bandit per category, over `rounds` decisions. All members play, each its own category; heirs draw theirs anew."""
+    """One bandit per category, over `rounds` decisions. All members play, each its own category; heirs draw new ones."""
 
     def pick(
         layout: Layout, population: Population, rows: Rows, parents: Parents, rng: np.random.Generator, memory: Json
@@ -71,12 +71,12 @@ def by_bandits(rounds: int, interval: int) -> Pick:
             drawn[name] = bandit.draw(now, len(heirs), rng) if heirs else []
         places = {heir: np.array([arms[at] for arms in drawn.values()], dtype=np.int64) for at, heir in enumerate(heirs)}
         kept = {"weights": weights, "turns": [member.turns for member in population.members]}
-        return Picked(places, kept if layout.categories else {}, _told(layout, weights))
+        return Picked(places, kept if layout.categories else {}, _summary(layout, weights))
 
     return pick
 
 
-def _told(layout: Layout, weights: dict[str, list[float]]) -> dict[str, Json]:
+def _summary(layout: Layout, weights: dict[str, list[float]]) -> dict[str, Json]:
     """The weight of each value of each category."""
     named = {
         name: {str(value): round(weight, 4) for value, weight in zip(param.values, weights[name], strict=True)}
@@ -86,20 +86,20 @@ def _told(layout: Layout, weights: dict[str, list[float]]) -> dict[str, Json]:
 
 
 def _since(population: Population, counted: Sequence[int]) -> list[Turn]:
-    """The turns that have finished since so many of each slot were counted."""
+    """The turns that each slot has finished since `counted` of them."""
     slots = zip(population.members, counted, strict=True)
     return [turn for member, seen in slots for turn in islice(member.history(), max(member.turns - seen, 0))]
 
 
 def _rewards(turns: Sequence[Turn], name: str, param: Choice, rows: Rows, recent: int, interval: int) -> dict[int, float]:
-    """The mean reward of each value that was played: 0 for a turn that failed, nothing for one that shows nothing."""
-    found: dict[int, list[float]] = {}
+    """The mean reward of each value that was played: 0 for a failed turn, none for a turn without a score."""
+    rewards: dict[int, list[float]] = {}
     for turn in turns:
         gain = gain_of(turn, interval)
         if turn.failed or (gain is not None and len(rows)):
             reward = 0.0 if gain is None else float(np.mean(rows.gain[-recent:] <= gain))
-            found.setdefault(place_of(param, turn.order.hparams[name]), []).append(reward)
-    return {place: float(np.mean(rewards)) for place, rewards in sorted(found.items())}
+            rewards.setdefault(place_of(param, turn.order.hparams[name]), []).append(reward)
+    return {place: float(np.mean(values)) for place, values in sorted(rewards.items())}
 
 
 def _inherited(layout: Layout, population: Population, parent: int) -> Places:

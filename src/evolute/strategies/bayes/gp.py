@@ -1,7 +1,7 @@
 """A Gaussian process with noise: fitted by its likelihood with analytic gradients, conditioned by Cholesky (scipy).
 
-Weak priors over the parameters keep a fit to a handful of rows sane. Rows that are still pending are taken in at the
-posterior mean: they lower the uncertainty around them and leave the mean as it is.
+Weak priors over the parameters keep a fit to a handful of rows sane. Rows that are still pending count at the posterior
+mean: they lower the uncertainty around them and leave the mean as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from evolute.strategies.bayes.kernels import Gaps, Kernel, Parameter, gaps_betwe
 from evolute.strategies.bayes.points import Array, Points
 
 NEWEST = 250
-"""Parameters are fitted to so many rows, the newest; all rows count in the posterior."""
+"""Parameters are fitted to this many of the newest rows; all rows count in the posterior."""
 NOISE = Parameter("noise", 1e-4, 5.0, 0.3, 1.0)
 EVALUATIONS = 40
 
@@ -41,23 +41,23 @@ class Gp:
         variance = self.kernel.diagonal(self.values[:-1]) - np.sum(half**2, axis=0)
         return across @ self.whitened, np.sqrt(np.maximum(variance, 1e-12))
 
-    def slopes(self, points: Points) -> tuple[Array, Array, Array, Array]:
-        """Mean and standard deviation, and their derivatives by the numbers: [point, number]."""
+    def gradients(self, points: Points) -> tuple[Array, Array, Array, Array]:
+        """Mean and standard deviation, and their gradients by the numbers: [point, number]."""
         from scipy.linalg import cho_solve
 
         groups = self.kernel.groups
-        across, pulls = self.kernel.pulls(self.values[:-1], gaps_between(groups, points, self.points))
+        across, by_squares = self.kernel.square_gradients(self.values[:-1], gaps_between(groups, points, self.points))
         solved = cho_solve((self.factor, True), across.T, check_finite=False).T
         deviation = np.sqrt(np.maximum(self.kernel.diagonal(self.values[:-1]) - np.sum(across * solved, axis=1), 1e-12))
         by_mean, by_deviation = np.zeros_like(points.numbers), np.zeros_like(points.numbers)
         for number, group in enumerate(groups):
-            moved = 2 * pulls[group] * (points.numbers[:, None, number] - self.points.numbers[None, :, number])
+            moved = 2 * by_squares[group] * (points.numbers[:, None, number] - self.points.numbers[None, :, number])
             by_mean[:, number] = moved @ self.whitened
             by_deviation[:, number] = -np.sum(moved * solved, axis=1) / deviation
         return across @ self.whitened, deviation, by_mean, by_deviation
 
-    def expecting(self, pending: Points) -> Gp:
-        """The process that takes pending rows for done, with their gains as predicted."""
+    def with_pending(self, pending: Points) -> Gp:
+        """The process that counts pending rows as finished, with their gains as predicted."""
         from scipy.linalg import cho_solve, solve_triangular
 
         if not len(pending):
@@ -73,7 +73,7 @@ class Gp:
 
 
 def fitted(kernel: Kernel, points: Points, targets: Array, *, noise: Parameter = NOISE) -> Gp:
-    """The process whose parameters explain these rows best; rows stand in the order of time."""
+    """The process whose parameters explain these rows best; rows are in order of time."""
     newest = points.take(slice(-NEWEST, None))
     values = best_values((*kernel.parameters, noise), kernel, newest, targets[-NEWEST:])
     return conditioned(kernel, values, points, targets)
@@ -98,12 +98,12 @@ def best_values(parameters: tuple[Parameter, ...], kernel: Kernel, points: Point
     spread = np.array([p.spread for p in parameters])
 
     def loss(theta: Array) -> tuple[float, Array]:
-        value, slope = log_likelihood(parameters, kernel, gaps, targets, theta)
+        value, gradient = log_likelihood(parameters, kernel, gaps, targets, theta)
         off = (theta - likely) / spread
-        return -value + 0.5 * float(off @ off), -slope + off / spread
+        return -value + 0.5 * float(off @ off), -gradient + off / spread
 
-    found = minimize(loss, likely, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxfun": EVALUATIONS})
-    return natural(parameters, found.x)
+    optimum = minimize(loss, likely, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxfun": EVALUATIONS})
+    return natural(parameters, optimum.x)
 
 
 def log_likelihood(
@@ -114,13 +114,13 @@ def log_likelihood(
     from scipy.linalg.lapack import dpotri
 
     values = natural(parameters, theta)
-    covariance, slopes = kernel.slopes(values[:-1], gaps)
+    covariance, gradients = kernel.parameter_gradients(values[:-1], gaps)
     factor = _factor(covariance, float(values[-1]))
     whitened = cho_solve((factor, True), targets, check_finite=False)
     lower = dpotri(factor, lower=1)[0]
     inverse = np.tril(lower) + np.tril(lower, -1).T
     spread = np.outer(whitened, whitened) - inverse
-    gradient = np.array([*(0.5 * np.vdot(spread, slope) for slope in slopes), 0.5 * np.trace(spread)])
+    gradient = np.array([*(0.5 * np.vdot(spread, one) for one in gradients), 0.5 * np.trace(spread)])
     value = -0.5 * targets @ whitened - np.log(np.diag(factor)).sum() - 0.5 * len(targets) * np.log(2 * np.pi)
     return float(value), gradient * np.array([v if p.log else 1.0 for p, v in zip(parameters, values, strict=True)])
 
@@ -131,7 +131,7 @@ def natural(parameters: tuple[Parameter, ...], theta: Any) -> Array:
 
 
 def _factor(covariance: Array, noise: float) -> Array:
-    """The lower Cholesky factor of the covariance with noise; rounding errors are met with a little more noise."""
+    """The lower Cholesky factor of the covariance with noise; against rounding errors a little more noise is added."""
     from scipy.linalg import LinAlgError, cholesky
 
     variance = float(np.trace(covariance)) / len(covariance)

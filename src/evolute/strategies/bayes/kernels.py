@@ -1,7 +1,7 @@
-"""Covariances of gains over hyper-parameters, context and time, with analytic slopes.
+"""Covariances of gains over hyper-parameters, context and time, with analytic gradients.
 
-PB2's (arXiv 2002.02518, section 4) and PB2-Mix's (arXiv 2106.15883, section 4.2) are `TimeVarying`, BG-PBT's (arXiv
-2207.09405, appendix B) is `Trusted`. A length scale is shared by a group of numbers. Time fades correlation by
+PB2's (arXiv 2002.02518, section 4) and PB2-Mix's (arXiv 2106.15883, section 4.2) are `Pb2Kernel`, BG-PBT's (arXiv
+2207.09405, appendix B) is `BgPbtKernel`. A length scale is shared by a group of numbers. Time fades correlation by
 (1 - eps)^(|t - t'| / 2), written here as exp(-rate |t - t'|) with rate = -ln(1 - eps) / 2; time counts turns.
 """
 
@@ -39,7 +39,7 @@ class Gaps(NamedTuple):
 
 
 class Kernel(Protocol):
-    """A covariance: its parameters, and matrices and slopes for values of them."""
+    """A covariance: its parameters, and matrices and gradients for values of them."""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]: ...
@@ -54,11 +54,11 @@ class Kernel(Protocol):
     def diagonal(self, values: Array) -> float:
         """The variance of any row."""
 
-    def slopes(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
-        """The covariance, and its derivative by each parameter."""
+    def parameter_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
+        """The covariance, and its gradient by each parameter."""
 
-    def pulls(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
-        """The covariance, and its derivative by each group's squares: [group, a, b]."""
+    def square_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
+        """The covariance, and its gradient by each group's squared distances: [group, a, b]."""
 
 
 def gaps_between(groups: Sequence[int], a: Points, b: Points) -> Gaps:
@@ -72,17 +72,17 @@ def gaps_between(groups: Sequence[int], a: Points, b: Points) -> Gaps:
 
 
 def eps_of(rate: float) -> float:
-    """The share that is forgotten in two turns, from the rate at which correlation fades."""
+    """The share forgotten in two turns, from the rate at which correlation fades."""
     return 1 - math.exp(-2 * rate)
 
 
 def rate_of(eps: float) -> float:
-    """The rate at which correlation fades, from the share that is forgotten in two turns."""
+    """The rate at which correlation fades, from the share forgotten in two turns."""
     return -math.log(1 - eps) / 2
 
 
 @dataclass(frozen=True)
-class TimeVarying:
+class Pb2Kernel:
     """scale · SE(numbers) · fading, and with categories scale · ((1 - mix) (k_x + k_c) / 2 + mix k_x k_c).
 
     k_x is SE times its fading, k_c the share of equal categories times its own fading. `fades` False leaves time out.
@@ -106,20 +106,20 @@ class TimeVarying:
     def diagonal(self, values: Array) -> float:
         return float(values[0])
 
-    def slopes(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
+    def parameter_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
         scale, smooth, matched, mix = self._factors(values, gaps)
         lengths = self._lengths(values)
         covariance = scale * (_mixed(smooth, matched, mix, 0.5) if self.categories else smooth)
         by_smooth = scale * smooth * (_by_factor(matched, mix, 0.5) if self.categories else 1.0)
-        found = [covariance / scale]
-        found += [by_smooth * squares / length**2 for squares, length in zip(gaps.squares, lengths, strict=True)]
-        found.append(-gaps.time * by_smooth)
+        gradients = [covariance / scale]
+        gradients += [by_smooth * squares / length**2 for squares, length in zip(gaps.squares, lengths, strict=True)]
+        gradients.append(-gaps.time * by_smooth)
         if self.categories:
-            found.append(-gaps.time * scale * matched * _by_factor(smooth, mix, 0.5))
-            found.append(scale * (smooth * matched - (smooth + matched) / 2))
-        return covariance, found
+            gradients.append(-gaps.time * scale * matched * _by_factor(smooth, mix, 0.5))
+            gradients.append(scale * (smooth * matched - (smooth + matched) / 2))
+        return covariance, gradients
 
-    def pulls(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
+    def square_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
         scale, smooth, matched, mix = self._factors(values, gaps)
         covariance = scale * (_mixed(smooth, matched, mix, 0.5) if self.categories else smooth)
         by_smooth = scale * smooth * (_by_factor(matched, mix, 0.5) if self.categories else 1.0)
@@ -138,7 +138,7 @@ class TimeVarying:
 
 
 @dataclass(frozen=True)
-class Trusted:
+class BgPbtKernel:
     """scale · ((1 - mix) (k_x + k_c) + mix k_x k_c) · fading, mix = 0.5; without categories scale · k_x · fading.
 
     k_x is Matérn 5/2 with a length scale per group, k_c = exp(l · (overlap - 1)), the paper's exp(l · overlap) brought to 1
@@ -162,22 +162,22 @@ class Trusted:
     def diagonal(self, values: Array) -> float:
         return float(values[0]) * (2 - self.mix if self.categories else 1.0)
 
-    def slopes(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
+    def parameter_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, list[Array]]:
         covariance, smooth, matched, faded = self._whole(values, gaps)
         lengths = self._lengths(values)
-        pull = faded * self._by_smooth(matched) * _matern_pull(lengths, gaps)
-        found = [covariance / values[0]]
-        found += [-2 * pull * squares / length**3 for squares, length in zip(gaps.squares, lengths, strict=True)]
-        found.append(-gaps.time * covariance)
+        by_squares = faded * self._by_smooth(matched) * _matern_gradient(lengths, gaps)
+        gradients = [covariance / values[0]]
+        gradients += [-2 * by_squares * squares / length**3 for squares, length in zip(gaps.squares, lengths, strict=True)]
+        gradients.append(-gaps.time * covariance)
         if self.categories:
-            found.append(faded * _by_factor(smooth, self.mix, 1.0) * (gaps.overlap - 1) * matched)
-        return covariance, found
+            gradients.append(faded * _by_factor(smooth, self.mix, 1.0) * (gaps.overlap - 1) * matched)
+        return covariance, gradients
 
-    def pulls(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
+    def square_gradients(self, values: Array, gaps: Gaps) -> tuple[Array, Array]:
         covariance, _, matched, faded = self._whole(values, gaps)
         lengths = self._lengths(values)
-        pull = faded * self._by_smooth(matched) * _matern_pull(lengths, gaps)
-        return covariance, pull[None] / lengths[:, None, None] ** 2
+        by_squares = faded * self._by_smooth(matched) * _matern_gradient(lengths, gaps)
+        return covariance, by_squares[None] / lengths[:, None, None] ** 2
 
     def _by_smooth(self, matched: Array) -> Array | float:
         return _by_factor(matched, self.mix, 1.0) if self.categories else 1.0
@@ -207,8 +207,8 @@ def _by_factor(other: Array, mix: float, share: float) -> Array:
     return (1 - mix) * share + mix * other
 
 
-def _matern_pull(lengths: Array, gaps: Gaps) -> Array:
+def _matern_gradient(lengths: Array, gaps: Gaps) -> Array:
     """The derivative of Matérn 5/2 by the scaled squared distance."""
     far = ROOT5 * np.sqrt(np.tensordot(1 / lengths**2, gaps.squares, axes=1))
-    pull: Array = -(5 / 6) * (1 + far) * np.exp(-far)
-    return pull
+    gradient: Array = -(5 / 6) * (1 + far) * np.exp(-far)
+    return gradient

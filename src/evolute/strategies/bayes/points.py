@@ -54,7 +54,7 @@ class Layout:
 
     @cached_property
     def discrete(self) -> list[int]:
-        """The places of the numbers that come in steps."""
+        """The places of the discrete numbers."""
         return [place for place, param in enumerate(self.numbers.values()) if not isinstance(param, Float)]
 
     def encode(self, hparams: Mapping[str, Any]) -> tuple[Array, Places]:
@@ -71,5 +71,5 @@ class Layout:
 
 
 def place_of(param: Choice, value: Any) -> int:
-    """Where a value stands in the list of a category's values."""
+    """The place of a value in a category's list."""
     return int(param.encode(value) * len(param.values))

@@ -1,13 +1,16 @@
 """A trust region: how far from its parent an heir may be (arXiv 2207.09405, section 3.1, after TuRBO and Casmopolitan).
 
-It grows after successes in a row and shrinks after failures; too small, or too long without a new best, it starts anew.
+It grows after successes in a row and shrinks after failures. Once it is too small, or too long without a new best, it restarts.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from evolute.core.ranking import better
 
 SIDE, SIDE_LOW, SIDE_HIGH = 0.4, 0.15, 1.0
 RADIUS, RADIUS_LOW, RADIUS_HIGH = 1.0, 0.1, 1.0
@@ -19,7 +22,7 @@ SUCCESSES, FAILURES, PATIENCE = 3, 10, 15
 class Region:
     """The side of the box in the unit cube, the share of categories that may differ, and what led to them.
 
-    `restarts` counts fresh starts; `anew` says that this one has just happened.
+    `restarts` counts the restarts; `restarted` says that one has just happened.
     """
 
     side: float = SIDE
@@ -29,31 +32,41 @@ class Region:
     best: float | None = None
     stale: int = 0
     restarts: int = 0
-    anew: bool = False
+    restarted: bool = False
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Region:
+        """The region that `to_json` described; older runs call `restarted` `anew`."""
+        return cls(**{"restarted" if key == "anew" else key: value for key, value in stored.items()})
 
     def after(self, *, success: bool, best: float) -> Region:
         """The region after a round, in which a proposed member came first or not, and the best score then."""
-        better = self.best is None or best > self.best
+        improved = better(best, self.best)
         grown = replace(
             self,
             successes=self.successes + 1 if success else 0,
             failures=0 if success else self.failures + 1,
-            best=best if better else self.best,
-            stale=0 if better else self.stale + 1,
-            anew=False,
+            best=best if improved else self.best,
+            stale=0 if improved else self.stale + 1,
+            restarted=False,
         )
         return grown._resized()._restarted()
 
     def changes(self, categories: int) -> int:
-        """How many of so many categories may differ from the parent's."""
+        """How many of this number of categories may differ from the parent's."""
         return math.ceil(self.radius * categories - 1e-9)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    def told(self) -> dict[str, Any]:
-        """What a person wants to know of it."""
-        return {"side": round(self.side, 4), "radius": round(self.radius, 4), "restarts": self.restarts, "anew": self.anew}
+    def summary(self) -> dict[str, Any]:
+        """What goes into the journal beside each proposal."""
+        return {
+            "side": round(self.side, 4),
+            "radius": round(self.radius, 4),
+            "restarts": self.restarts,
+            "restarted": self.restarted,
+        }
 
     def _resized(self) -> Region:
         if self.successes == SUCCESSES:
@@ -66,4 +79,4 @@ class Region:
     def _restarted(self) -> Region:
         if self.side >= SIDE_LOW and self.radius >= RADIUS_LOW and self.stale < PATIENCE:
             return self
-        return Region(best=self.best, restarts=self.restarts + 1, anew=True)
+        return Region(best=self.best, restarts=self.restarts + 1, restarted=True)

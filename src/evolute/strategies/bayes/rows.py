@@ -1,8 +1,8 @@
 """What improved whom: one row per finished turn, with the gain it brought from where, when and under which values.
 
 Context is the score before the turn, which after a clone is the parent's. Time counts the turns of the line of descent.
-Fresh weights have no score before; theirs is taken to be the lowest first score there is, which is what little training
-brings. A failed turn counts as the lowest gain seen, so that its surroundings are avoided.
+Fresh weights have no score before; the lowest first score replaces it, as what little training brings. A failed turn
+counts as the lowest gain seen, so that its surroundings are avoided.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from evolute.core.population import Population, Turn
 from evolute.strategies.bayes.points import Array, Layout, Points
 
 FAR = 100.0
-"""How far outside of all scores before a score may lie, in widths of their range: none of them tells of it any more."""
+"""How far outside the known scores a score may lie, in widths of their range; farther away it would teach nothing."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The newest turns in the order of time: hyper-parameters, time [row], score before [row] and gain per turn [row]."""
+    """The newest turns in order of time: hyper-parameters, time [row], score before [row] and gain per turn [row]."""
 
     hparams: tuple[Hparams, ...]
     time: Array
@@ -50,7 +50,7 @@ class Rows:
 
     def context(self, score: Array | float) -> Array:
         """A score on the scale on which the scores before these rows run from 0 to 1."""
-        low, high = float(self.before.min()) / 2, float(self.before.max()) / 2  # halves, lest a difference overflow
+        low, high = float(self.before.min()) / 2, float(self.before.max()) / 2  # halves, so that a difference cannot overflow
         if high <= low:
             return np.zeros_like(score, dtype=np.float64)
         with np.errstate(over="ignore"):
@@ -58,24 +58,24 @@ class Rows:
 
 
 def newest_rows(population: Population, *, interval: int, limit: int) -> Rows:
-    """The last `limit` turns that tell something, of all members, gains per `interval` steps."""
+    """The last `limit` informative turns of all members, with gains per `interval` steps."""
     histories = [member.history() for member in population.members]
     merged = heapq.merge(*histories, key=lambda turn: -turn.order.turn)
-    turns = list(islice((turn for turn in merged if _tells(turn)), limit))[::-1]
-    fresh = [turn.score for turn in turns if turn.parent is None and _number(turn.score)]
+    turns = list(islice((turn for turn in merged if _informative(turn)), limit))[::-1]
+    fresh = [turn.score for turn in turns if turn.parent is None and _finite(turn.score)]
     lowest = min((score for score in fresh if score is not None), default=math.nan)
-    found = [row for turn in turns if (row := _row(turn, lowest, interval)) is not None]
-    return _with_failures(found)
+    rows = [row for turn in turns if (row := _row(turn, lowest, interval)) is not None]
+    return _with_failures(rows)
 
 
 def age(turn: Turn | None, interval: int) -> float:
-    """How many turns the line of descent of a state has behind it."""
+    """How many turns long a state's line of descent is."""
     return 0.0 if turn is None else turn.steps / interval
 
 
 def gain_of(turn: Turn, interval: int) -> float | None:
     """The gain of a turn per `interval` steps over the state it continued; None if there is nothing to compare."""
-    if turn.parent is None or turn.parent.score is None or not _tells(turn) or turn.failed or turn.score is None:
+    if turn.parent is None or turn.parent.score is None or not _informative(turn) or turn.failed or turn.score is None:
         return None
     return (turn.score - turn.parent.score) * interval / max(turn.report.steps, 1)
 
@@ -83,12 +83,12 @@ def gain_of(turn: Turn, interval: int) -> float | None:
 _Row = tuple[Hparams, float, float, float]
 
 
-def _tells(turn: Turn) -> bool:
-    """A turn in which no episode ended shows nothing of its hyper-parameters."""
-    return turn.failed or _number(turn.report.metrics.get("score"))
+def _informative(turn: Turn) -> bool:
+    """Whether it says something about its hyper-parameters: not if no episode ended."""
+    return turn.failed or _finite(turn.report.metrics.get("score"))
 
 
-def _number(score: float | None) -> bool:
+def _finite(score: float | None) -> bool:
     return score is not None and math.isfinite(score)
 
 
@@ -100,17 +100,17 @@ def _row(turn: Turn, lowest: float, interval: int) -> _Row | None:
     return turn.order.hparams, age(turn.parent, interval), before, gain
 
 
-def _with_failures(found: list[_Row]) -> Rows:
+def _with_failures(rows: list[_Row]) -> Rows:
     """The rows with the lowest gain in place of failed turns; nothing if all have failed."""
-    gains = np.array([row[3] for row in found])
+    gains = np.array([row[3] for row in rows])
     if np.isfinite(gains).any():
         gains = np.where(np.isfinite(gains), gains, np.nanmin(np.where(np.isfinite(gains), gains, np.nan)))
     else:
-        found, gains = [], np.zeros(0)
-    columns = [np.array(column, dtype=np.float64) for column in _columns(found)]
-    return Rows(tuple(row[0] for row in found), columns[0], columns[1], gains)
+        rows, gains = [], np.zeros(0)
+    columns = [np.array(column, dtype=np.float64) for column in _columns(rows)]
+    return Rows(tuple(row[0] for row in rows), columns[0], columns[1], gains)
 
 
-def _columns(found: list[_Row]) -> Iterator[list[float]]:
-    yield [row[1] for row in found]
-    yield [row[2] for row in found]
+def _columns(rows: list[_Row]) -> Iterator[list[float]]:
+    yield [row[1] for row in rows]
+    yield [row[2] for row in rows]

@@ -1,7 +1,7 @@
 """Where to look next: the upper confidence bound of a Gaussian process, climbed from many starts.
 
-Numbers climb by their gradient; whole and ordinal ones are then set to values they can have and step to neighbours, and
-so do categories where they are free, in turns (arXiv 2207.09405, appendix B).
+Numbers climb by their gradient; whole and ordinal ones are then snapped to their values and step to neighbours, and so
+do categories where they are free, alternately (arXiv 2207.09405, appendix B).
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class Bound:
         mean, deviation = self.gp.posterior(self.points(numbers, places))
         return mean + self.width * deviation
 
-    def slope(self, numbers: Array, places: Places) -> tuple[Array, Array]:
+    def gradient(self, numbers: Array, places: Places) -> tuple[Array, Array]:
         """The bound at each candidate and its gradient by the numbers: [candidate] and [candidate, number]."""
-        mean, deviation, by_mean, by_deviation = self.gp.slopes(self.points(numbers, places))
+        mean, deviation, by_mean, by_deviation = self.gp.gradients(self.points(numbers, places))
         return mean + self.width * deviation, (by_mean + self.width * by_deviation)[:, 1:]
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Where candidates may lie: the numbers in a box, and so many categories other than the centre's."""
+    """Where candidates may lie: the numbers in a box, with up to `changes` categories other than the centre's."""
 
     layout: Layout
     low: Array
@@ -68,23 +68,23 @@ class Reach:
         for row in places if self.changes else ():
             changed = rng.permutation(len(sizes))[: rng.integers(self.changes + 1)]
             row[changed] = [rng.integers(sizes[one]) for one in changed]
-        return self.settle(numbers), places
+        return self.snapped(numbers), places
 
-    def settle(self, numbers: Array) -> Array:
-        """The numbers with those that come in steps at values they can have: [candidate, number]."""
-        settled = numbers.copy()
+    def snapped(self, numbers: Array) -> Array:
+        """The numbers, with discrete ones rounded to values they can have: [candidate, number]."""
+        snapped = numbers.copy()
         params = list(self.layout.numbers.values())
         for number in self.layout.discrete:
             param = params[number]
-            settled[:, number] = [param.encode(param.decode(float(unit))) for unit in numbers[:, number]]
-        return settled
+            snapped[:, number] = [param.encode(param.decode(float(unit))) for unit in numbers[:, number]]
+        return snapped
 
     def neighbours(self, numbers: Array, places: Places) -> tuple[Array, Places]:
         """The candidates one step away from one candidate: [neighbour, number] and [neighbour, category]."""
-        found = [*self._stepped(numbers, places), *self._swapped(numbers, places)]
-        if not found:
+        neighbours = [*self._stepped(numbers, places), *self._swapped(numbers, places)]
+        if not neighbours:
             return numbers[None][:0], places[None][:0]
-        return np.array([one for one, _ in found]), np.array([other for _, other in found])
+        return np.array([one for one, _ in neighbours]), np.array([other for _, other in neighbours])
 
     def _stepped(self, numbers: Array, places: Places) -> Iterator[tuple[Array, Places]]:
         params = list(self.layout.numbers.values())
@@ -114,20 +114,20 @@ def best_first(bound: Bound, reach: Reach, rng: np.random.Generator) -> list[tup
 
 
 def _climbed(bound: Bound, reach: Reach, numbers: Array, places: Places) -> tuple[Array, Places]:
-    """Gradient steps on numbers and neighbour steps on the rest, in turns: [candidate, …]."""
+    """Gradient steps on numbers and neighbour steps on the rest, alternately: [candidate, …]."""
     if not (reach.layout.discrete or reach.changes):
         return _ascended(bound, reach, numbers, places, []), places
     fixed: list[int] = []
     for _ in range(ROUNDS):
-        settled = reach.settle(_ascended(bound, reach, numbers, places, fixed))
-        stepped = [_best_neighbour(bound, reach, *candidate) for candidate in zip(settled, places, strict=True)]
+        snapped = reach.snapped(_ascended(bound, reach, numbers, places, fixed))
+        stepped = [_best_neighbour(bound, reach, *candidate) for candidate in zip(snapped, places, strict=True)]
         numbers, places = np.array([one for one, _ in stepped]), np.array([other for _, other in stepped])
         fixed = reach.layout.discrete
     return numbers, places
 
 
 def _ascended(bound: Bound, reach: Reach, numbers: Array, places: Places, fixed: list[int]) -> Array:
-    """All candidates up the gradient at once, but for the numbers that are fixed."""
+    """All candidates up the gradient at once, except for the fixed numbers."""
     from scipy.optimize import minimize
 
     if not numbers.shape[1] or len(fixed) == numbers.shape[1]:
@@ -136,17 +136,17 @@ def _ascended(bound: Bound, reach: Reach, numbers: Array, places: Places, fixed:
     low[:, fixed] = high[:, fixed] = numbers[:, fixed]
 
     def loss(at: Array) -> tuple[float, Array]:
-        values, slopes = bound.slope(at.reshape(numbers.shape), places)
-        return -float(values.sum()), -slopes.ravel()
+        values, gradients = bound.gradient(at.reshape(numbers.shape), places)
+        return -float(values.sum()), -gradients.ravel()
 
     bounds = list(zip(low.ravel(), high.ravel(), strict=True))
-    found = minimize(loss, numbers.ravel(), jac=True, bounds=bounds, method="L-BFGS-B", options={"maxfun": EVALUATIONS})
-    climbed: Array = np.clip(found.x.reshape(numbers.shape), low, high)
+    optimum = minimize(loss, numbers.ravel(), jac=True, bounds=bounds, method="L-BFGS-B", options={"maxfun": EVALUATIONS})
+    climbed: Array = np.clip(optimum.x.reshape(numbers.shape), low, high)
     return climbed
 
 
 def _best_neighbour(bound: Bound, reach: Reach, numbers: Array, places: Places) -> tuple[Array, Places]:
-    """The top of the hill of neighbours."""
+    """Hill climbing from neighbour to neighbour."""
     here = float(bound.value(numbers[None], places[None])[0])
     for _ in range(DRAWS):
         around = reach.neighbours(numbers, places)

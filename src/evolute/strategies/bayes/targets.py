@@ -24,7 +24,7 @@ class Targets:
     values: Array
     back: Back
 
-    def told(self, mean: float, deviation: float) -> dict[str, float]:
+    def prediction(self, mean: float, deviation: float) -> dict[str, float]:
         """A prediction in the units of the score."""
         low, high = self.back(mean - deviation), self.back(mean + deviation)
         return {"gain": self.back(mean), "uncertainty": (high - low) / 2}

@@ -1,12 +1,11 @@
 """BG-PBT's way to change what is inherited (arXiv 2207.09405, section 3.1): all hyper-parameters by the upper bound of a
 Gaussian process over mixed spaces, inside a trust region around the parent.
 
-A region that starts anew looks through the whole space once: the heir that lands there is the new centre if it does well.
+A region that has just restarted searches the whole space once: the heir that lands there is the new centre if it does well.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,36 +13,38 @@ import numpy as np
 from evolute.core.order import Hparams, Json
 from evolute.core.param import Float, Param
 from evolute.core.population import Population, Turn
+from evolute.core.ranking import top
 from evolute.core.space import Space
-from evolute.strategies.bayes.kernels import Trusted
-from evolute.strategies.bayes.model import Proposal, Recipe, Taken, one_by_one
+from evolute.core.threads import single_blas_thread
+from evolute.strategies.bayes.kernels import BgPbtKernel
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.bayes.region import Region
 from evolute.strategies.bayes.rows import newest_rows
 from evolute.strategies.bayes.search import Reach, steps_from
+from evolute.strategies.bayes.surrogate import Proposal, Taken, fit_surrogate, one_by_one
 from evolute.strategies.bayes.targets import by_rank
 from evolute.strategies.exploit import Parents
 from evolute.strategies.explore import Explored, perturb
-from evolute.strategies.score import last_score, ranked
+from evolute.strategies.score import last_score
 
 
-def kernel_of(layout: Layout) -> Trusted:
-    """A length scale for the context and one for each number."""
-    return Trusted(tuple(range(1 + len(layout.numbers))), len(layout.categories))
+def kernel_of(layout: Layout) -> BgPbtKernel:
+    """A length scale for the context and one for each number.
 
-
-RECIPE = Recipe(kernel_of, by_rank)
-"""The paper bounds noise by 0.1 of the variance; here it is learnt, as scores can be noisier. On `drift` that is the same."""
+    The paper bounds noise by 0.1 of the variance; here it is learnt, as scores can be noisier. On `drift` both do the same.
+    """
+    return BgPbtKernel(tuple(range(1 + len(layout.numbers))), len(layout.categories))
 
 
 @dataclass(frozen=True)
-class TrustedExplore:
-    """Proposes within a trust region; remembers the region and the turns that will tell whether it was right."""
+class BgPbtExplore:
+    """Proposes within a trust region; remembers the region and the proposed turns by which it will be judged."""
 
     interval: int
     limit: int
     width: float
 
+    @single_blas_thread()
     def __call__(
         self, space: Space, population: Population, parents: Parents, rng: np.random.Generator, memory: Json
     ) -> Explored:
@@ -54,34 +55,37 @@ class TrustedExplore:
         rows = newest_rows(population, interval=self.interval, limit=self.limit)
         if not len(rows):
             return replace(perturb()(space, population, parents, rng, {}), memory=memory)
-        model = RECIPE.fit(layout, rows) if parents else None
+        surrogate = fit_surrogate(layout, rows, kernel_of(layout), by_rank) if parents else None
 
         def propose(heir: int, parent: Turn, pending: list[Hparams], taken: Taken) -> Proposal:
-            assert model is not None
+            assert surrogate is not None
             reach = reach_of(region, layout, parent)
-            made = model.propose(parent, reach, width=self.width, pending=pending, taken=taken, interval=self.interval, rng=rng)
-            return made._replace(why={**made.why, "region": region.told()})
+            made = surrogate.propose(
+                parent, reach, width=self.width, pending=pending, taken=taken, interval=self.interval, rng=rng
+            )
+            return made._replace(why={**made.why, "region": region.summary()})
 
         return replace(one_by_one(space, population, parents, propose), memory=memory)
 
 
 def judged(memory: Json, population: Population) -> tuple[Region, list[list[int]]]:
     """The region after the proposals whose turns are over by now, and those that still run."""
-    region = Region(**memory.get("region", {}))
+    region = Region.from_json(memory.get("region", {}))
     proposed = memory.get("proposed", [])
     running = [[member, turn] for member, turn in proposed if population[member].turns <= turn]
     finished = {member for member, turn in proposed if population[member].turns > turn}
     scores = last_score(population)
-    top = ranked(scores)[0]
-    if finished and not math.isnan(scores[top]):
-        region = region.after(success=top in finished, best=scores[top])
+    winner = top(range(len(scores)), scores.__getitem__)
+    best = None if winner is None else scores[winner]
+    if finished and best is not None:
+        region = region.after(success=winner in finished, best=best)
     return region, running
 
 
 def reach_of(region: Region, layout: Layout, parent: Turn) -> Reach:
     """Half a side to both sides of the parent, but at least one step of a number that comes in steps."""
     centre, places = layout.encode(parent.order.hparams)
-    if region.anew:
+    if region.restarted:
         return replace(Reach.everywhere(layout, places), changes=len(places))
     low, high = np.clip(centre - region.side / 2, 0, 1), np.clip(centre + region.side / 2, 0, 1)
     for number, param in enumerate(layout.numbers.values()):

@@ -1,4 +1,4 @@
-"""A model of what improved whom, and the proposals that follow from it, each aware of those that are pending."""
+"""The surrogate model of what improved whom, and its proposals, each aware of those that are pending."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn
 from evolute.core.space import Space
-from evolute.strategies.bayes.gp import NOISE, Gp, fitted
-from evolute.strategies.bayes.kernels import Kernel, Parameter, eps_of
+from evolute.strategies.bayes.gp import Gp, fitted
+from evolute.strategies.bayes.kernels import Kernel, eps_of
 from evolute.strategies.bayes.points import Array, Layout, Points
 from evolute.strategies.bayes.rows import Rows, age
 from evolute.strategies.bayes.search import Bound, Reach, best_first
@@ -34,21 +34,7 @@ Propose = Callable[[int, Turn, list[Hparams], Taken], Proposal]
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How a model is made of rows: the covariance for a layout, the view of gains, and how much noise to expect."""
-
-    kernel: Callable[[Layout], Kernel]
-    transform: Callable[[Array], Targets]
-    noise: Parameter = NOISE
-
-    def fit(self, layout: Layout, rows: Rows) -> Model:
-        targets = self.transform(rows.gain)
-        gp = fitted(self.kernel(layout), rows.points(layout), targets.values, noise=self.noise)
-        return Model(layout, rows, targets, gp)
-
-
-@dataclass(frozen=True)
-class Model:
+class Surrogate:
     """A process over the hyper-parameters of a layout, fitted to rows."""
 
     layout: Layout
@@ -67,19 +53,19 @@ class Model:
         interval: int,
         rng: np.random.Generator,
     ) -> Proposal:
-        """The best values within reach for an heir of `parent` in its next turn; nothing that is `taken` if possible.
+        """The best values within reach for an heir of `parent` in its next turn; nothing that is `taken`, if possible.
 
         Context is the parent's score now, at the time of the next turn, for the heir and for what is pending.
         """
         assert parent.score is not None
         context, time = float(self.rows.context(parent.score)), age(parent, interval)
         bound = Bound(self.gp, width, context, time)
-        bound = Bound(self.gp.expecting(self._points(bound, pending)), width, context, time)
+        bound = Bound(self.gp.with_pending(self._points(bound, pending)), width, context, time)
         candidates = best_first(bound, reach, rng)
         decoded = (self.layout.decode(*candidate) for candidate in candidates)
         hparams = next((one for one in decoded if not taken(one)), self.layout.decode(*candidates[0]))
         mean, deviation = bound.gp.posterior(self._points(bound, [hparams]))
-        return Proposal(hparams, {**self.targets.told(float(mean[0]), float(deviation[0])), "model": self._told()})
+        return Proposal(hparams, {**self.targets.prediction(float(mean[0]), float(deviation[0])), "model": self._summary()})
 
     def _points(self, bound: Bound, hparams: Sequence[Hparams]) -> Points:
         encoded = [self.layout.encode(one) for one in hparams]
@@ -87,18 +73,25 @@ class Model:
         places = np.array([places for _, places in encoded], dtype=np.int64).reshape(len(encoded), len(self.layout.categories))
         return bound.points(numbers, places)
 
-    def _told(self) -> dict[str, Json]:
+    def _summary(self) -> dict[str, Json]:
         """The model's parameters, with what is forgotten in two turns in place of the rate."""
         names = [*(parameter.name for parameter in self.gp.kernel.parameters), "noise"]
-        found = dict(zip(names, map(float, self.gp.values), strict=True))
-        told = {name: eps_of(value) if name.startswith("rate") else value for name, value in found.items()}
-        return {"rows": len(self.rows), **{name.replace("rate", "eps"): round(value, 6) for name, value in told.items()}}
+        values = dict(zip(names, map(float, self.gp.values), strict=True))
+        values = {name: eps_of(value) if name.startswith("rate") else value for name, value in values.items()}
+        return {"rows": len(self.rows), **{name.replace("rate", "eps"): round(value, 6) for name, value in values.items()}}
+
+
+def fit_surrogate(layout: Layout, rows: Rows, kernel: Kernel, transform: Callable[[Array], Targets]) -> Surrogate:
+    """A surrogate with this covariance, fitted to the transformed gains of the rows."""
+    targets = transform(rows.gain)
+    return Surrogate(layout, rows, targets, fitted(kernel, rows.points(layout), targets.values))
 
 
 def one_by_one(space: Space, population: Population, parents: Parents, propose: Propose) -> Explored:
-    """A proposal for each heir, aware of what everybody else does next and of the heirs before it.
+    """A proposal for each heir, aware of the other members' next turns and of the heirs before it.
 
-    `propose` is given the heir, its parent's latest turn, what is pending, and whether values are its parent's or a sibling's.
+    `propose` is given the heir, its parent's latest turn, what is pending, and a test for values
+    that its parent or a sibling has.
     """
     pending = _others(population, parents)
     families: dict[int, set[str]] = {}
@@ -118,10 +111,10 @@ def _is_in(family: set[str], hparams: Hparams) -> bool:
 
 
 def _others(population: Population, parents: Parents) -> list[Hparams]:
-    """The hyper-parameters of everybody but the heirs, in their running or their next turn."""
-    found = []
+    """The hyper-parameters of all members but the heirs, in their running or their next turn."""
+    others = []
     for member in population.members:
         order = member.running or (member.latest.order if member.latest is not None and member.slot not in parents else None)
         if order is not None:
-            found.append(order.hparams)
-    return found
+            others.append(order.hparams)
+    return others

@@ -1,4 +1,4 @@
-"""PB2's way to change what is inherited, and its relatives': categories first, then numbers by the model's upper bound.
+"""How PB2 and its relatives change what is inherited: categories first, then numbers by the model's upper bound.
 
 PB2: arXiv 2002.02518, algorithm 1; PB2-Rand, -Mult and -Mix: arXiv 2106.15883, section 4. Where there is nothing to
 learn from yet, heirs are perturbed as in PBT.
@@ -16,12 +16,13 @@ import numpy as np
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn
 from evolute.core.space import Space
+from evolute.core.threads import single_blas_thread
 from evolute.strategies.bayes.categories import Pick
-from evolute.strategies.bayes.kernels import TimeVarying
-from evolute.strategies.bayes.model import Model, Proposal, Recipe, Taken, one_by_one
+from evolute.strategies.bayes.kernels import Pb2Kernel
 from evolute.strategies.bayes.points import Layout, Places
 from evolute.strategies.bayes.rows import Rows, newest_rows
 from evolute.strategies.bayes.search import Reach
+from evolute.strategies.bayes.surrogate import Proposal, Surrogate, Taken, fit_surrogate, one_by_one
 from evolute.strategies.bayes.targets import standardised
 from evolute.strategies.exploit import Parents
 from evolute.strategies.explore import MUTATIONS, TRIES, Explored, perturbed
@@ -37,7 +38,7 @@ def width_after(turns: int) -> float:
 
 
 @dataclass(frozen=True)
-class Bandits:
+class Pb2Explore:
     """Proposes numbers by the upper bound of a time-varying process, given the categories that `pick` has picked."""
 
     interval: int
@@ -46,6 +47,7 @@ class Bandits:
     sees: Sees
     fades: bool = True
 
+    @single_blas_thread()
     def __call__(
         self, space: Space, population: Population, parents: Parents, rng: np.random.Generator, memory: Json
     ) -> Explored:
@@ -53,33 +55,33 @@ class Bandits:
         rows = newest_rows(population, interval=self.interval, limit=self.limit)
         picked = self.pick(layout, population, rows, parents, rng, memory)
         width = width_after(max(member.turns for member in population.members))
-        models: dict[tuple[int, ...], Model | None] = {}
+        surrogates: dict[tuple[int, ...], Surrogate | None] = {}
 
         def propose(heir: int, parent: Turn, pending: list[Hparams], taken: Taken) -> Proposal:
             places = picked.places[heir]
             key = tuple(int(place) for place in places) if self.sees == "own" else ()
-            if key not in models:
-                models[key] = self._model(layout, rows, places)
-            made = self._proposal(models[key], layout, parent, places, pending, width, taken, rng)
+            if key not in surrogates:
+                surrogates[key] = self._surrogate(layout, rows, places)
+            made = self._proposal(surrogates[key], layout, parent, places, pending, width, taken, rng)
             return made._replace(why={**made.why, **picked.why})
 
         return replace(one_by_one(space, population, parents, propose), memory=picked.memory)
 
-    def _model(self, layout: Layout, rows: Rows, places: Places) -> Model | None:
-        """The model for heirs with these categories; None if there is nothing to learn from."""
+    def _surrogate(self, layout: Layout, rows: Rows, places: Places) -> Surrogate | None:
+        """The model for heirs with these categories; None if there are no rows."""
         if self.sees == "own":
             rows = rows.where([np.array_equal(layout.encode(hparams)[1], places) for hparams in rows.hparams])
         if not len(rows):
             return None
-        recipe = Recipe(lambda seen: _kernel(seen, fades=self.fades), standardised)
-        return recipe.fit(self._seen(layout), rows)
+        seen = self._seen(layout)
+        return fit_surrogate(seen, rows, _kernel(seen, fades=self.fades), standardised)
 
     def _seen(self, layout: Layout) -> Layout:
         return layout if self.sees == "all" else Layout(Space(layout.numbers))
 
     def _proposal(
         self,
-        model: Model | None,
+        surrogate: Surrogate | None,
         layout: Layout,
         parent: Turn,
         places: Places,
@@ -89,11 +91,11 @@ class Bandits:
         rng: np.random.Generator,
     ) -> Proposal:
         fixed = {name: param.values[place] for (name, param), place in zip(layout.categories.items(), places, strict=True)}
-        if model is None:
+        if surrogate is None:
             return Proposal(_perturbed(layout, parent.order.hparams, fixed, taken, rng), {})
-        seen = model.layout
+        seen = surrogate.layout
         reach = Reach.everywhere(seen, places if seen.categories else places[:0])
-        made = model.propose(
+        made = surrogate.propose(
             parent,
             reach,
             width=width,
@@ -105,18 +107,18 @@ class Bandits:
         return made._replace(hparams=_ordered(layout, {**made.hparams, **fixed}))
 
     def _rivals(self, layout: Layout, pending: list[Hparams], places: Places) -> list[Hparams]:
-        """What is pending as far as this model can see it."""
+        """The pending hyper-parameters that this model can see."""
         if self.sees != "own":
             return pending
         return [hparams for hparams in pending if np.array_equal(layout.encode(hparams)[1], places)]
 
 
-def _kernel(layout: Layout, *, fades: bool) -> TimeVarying:
-    return TimeVarying((0,) * (1 + len(layout.numbers)), len(layout.categories), fades)
+def _kernel(layout: Layout, *, fades: bool) -> Pb2Kernel:
+    return Pb2Kernel((0,) * (1 + len(layout.numbers)), len(layout.categories), fades)
 
 
 def _perturbed(layout: Layout, hparams: Hparams, fixed: Hparams, taken: Taken, rng: np.random.Generator) -> dict[str, Any]:
-    """A perturbation that is not taken, or else a fresh draw that is not, if one is found."""
+    """A perturbation that is not taken, or else a fresh draw that is not, as far as tries allow."""
     space, made = Space(layout.numbers), dict[str, Any]()
     for attempt in range(TRIES):
         numbers = perturbed(space, hparams, rng) if attempt < MUTATIONS else space.sample(rng)

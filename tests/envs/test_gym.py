@@ -10,12 +10,12 @@ from rows import alone_as_among_others, play
 
 from evolute.envs.gym import gym
 from evolute.envs.gym_cartpole import GymCartPole
-from evolute.envs.joined import JoinedEnv
-from evolute.envs.serial import SerialEnv
+from evolute.envs.host_sync import SyncHostEnv
+from evolute.envs.host_vector import VectorHostEnv
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("CartPole-v1", GymCartPole), ("phys2d/CartPole-v1", JoinedEnv), ("Acrobot-v1", SerialEnv)]
+    ("name", "kind"), [("CartPole-v1", GymCartPole), ("phys2d/CartPole-v1", VectorHostEnv), ("Acrobot-v1", SyncHostEnv)]
 )
 def test_takes_the_fastest_way_of_stepping_many(name, kind):
     assert isinstance(gym(name, {}), kind)
@@ -71,7 +71,7 @@ def test_the_registered_options_are_kept():
 
 
 def test_a_module_that_registers_an_id_is_imported():
-    assert isinstance(gym("tests.envs.host_probes:probes/TrueEnd-v0", {}), SerialEnv)
+    assert isinstance(gym("tests.envs.host_probes:probes/TrueEnd-v0", {}), SyncHostEnv)
     with pytest.raises(ValueError, match="no module 'nowhere' to import"):
         gym("nowhere:Env-v0", {})
 

@@ -6,7 +6,7 @@ import json
 
 from evolute.config.error import ConfigError
 from evolute.core.names import closest
-from evolute.envs.known import LIBRARIES, OURS, PARTS, ids
+from evolute.envs.catalog import LIBRARIES, OURS, PARTS, ids
 
 
 def listed(source: str | None, *, as_json: bool) -> None:

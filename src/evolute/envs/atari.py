@@ -14,8 +14,8 @@ import gymnasium
 import numpy as np
 
 from evolute.core.names import closest
+from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.interface import HostEnv
-from evolute.envs.serial import SerialEnv
 
 Env = gymnasium.Env[Any, Any]
 OURS = ("noop_max", "frame_skip", "screen_size", "terminal_on_life_loss", "stack", "clip_reward")
@@ -25,7 +25,7 @@ OURS = ("noop_max", "frame_skip", "screen_size", "terminal_on_life_loss", "stack
 def atari(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
     """An Atari game. `time_limit` counts steps of four frames."""
     limited = {**options, "max_episode_steps": time_limit * options.get("frame_skip", 4)} if time_limit else options
-    return SerialEnv(lambda: single(name, limited), action_repeat=action_repeat)
+    return SyncHostEnv(lambda: single(name, limited), action_repeat=action_repeat)
 
 
 def single(name: str, options: Mapping[str, Any]) -> Env:

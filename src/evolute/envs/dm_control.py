@@ -10,8 +10,8 @@ import gymnasium
 import numpy as np
 
 from evolute.core.names import closest
+from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.interface import HostEnv
-from evolute.envs.serial import SerialEnv
 
 LENGTH = 1000
 """Steps of an episode of the suite."""
@@ -20,7 +20,7 @@ LENGTH = 1000
 def dm_control(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
     """A task of the suite, as `domain-task`. Its observations side by side are one vector."""
     limit = min(time_limit or LENGTH, LENGTH)
-    return SerialEnv(lambda: gymnasium.wrappers.TimeLimit(single(name, options), limit), action_repeat=action_repeat)
+    return SyncHostEnv(lambda: gymnasium.wrappers.TimeLimit(single(name, options), limit), action_repeat=action_repeat)
 
 
 def single(name: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:

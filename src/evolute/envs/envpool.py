@@ -19,7 +19,7 @@ import gymnasium
 import numpy as np
 
 from evolute.core.names import closest
-from evolute.envs.flat import flat_space, flatten
+from evolute.envs.flatten import flat_space, flatten
 from evolute.envs.interface import Vector
 from evolute.envs.qt import load_qt
 from evolute.envs.spaces import supported

@@ -12,10 +12,10 @@ from gymnasium.vector import VectorEnv
 
 from evolute.core.names import closest
 from evolute.envs.gym_cartpole import ENTRY_POINT, GymCartPole
+from evolute.envs.host_sync import SyncHostEnv
+from evolute.envs.host_vector import VectorHostEnv
 from evolute.envs.interface import HostEnv
-from evolute.envs.joined import JoinedEnv
-from evolute.envs.quiet import quiet
-from evolute.envs.serial import SerialEnv
+from evolute.envs.library_warnings import known_warnings_ignored
 
 _PACKAGES = {"box2d": "Box2D", "mujoco": "mujoco"}  # what the parts of Gymnasium need, by their extra
 ATTACHED = {("ALE/", "/"): ("ale_py", "atari"), ("/", "BulletEnv-v0"): ("pybullet_envs_gymnasium", "pybullet")}
@@ -37,14 +37,14 @@ def gym(name: str, options: Mapping[str, Any], *, time_limit: int | None = None,
         def vector(count: int) -> VectorEnv[Any, Any, Any]:
             return gymnasium.make_vec(name, count, "vector_entry_point", **settings)
 
-        return JoinedEnv(vector, time_limit=limit)
-    return SerialEnv(lambda: single(name, settings), action_repeat=action_repeat)
+        return VectorHostEnv(vector, time_limit=limit)
+    return SyncHostEnv(lambda: single(name, settings), action_repeat=action_repeat)
 
 
 def single(name: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
     """One env, as for watching it; a missing dependency is told in one sentence."""
     try:
-        with quiet(str(registered(name).entry_point)):
+        with known_warnings_ignored(str(registered(name).entry_point)):
             return gymnasium.make(name, disable_env_checker=True, **options)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
         raise ValueError(_missing(name, error)) from error

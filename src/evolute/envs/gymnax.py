@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.core.names import closest
-from evolute.envs.carry import firm, like
 from evolute.envs.interface import Step
+from evolute.envs.state_types import strongly_typed, typed_like
 
 # Ids that mean the same in gymnax as in Gymnasium, which tests/envs/test_gymnax.py compares step by step.
 SAME = ("Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1")
@@ -39,11 +39,11 @@ class gymnax:  # noqa: N801 - a plug-in is named as users write it
 
     def reset(self, key: jax.Array) -> tuple[Any, Any]:
         obs, state = self._env.reset_env(key, self._params)
-        return firm(state), self._seen(obs)
+        return strongly_typed(state), self._seen(obs)
 
     def step(self, key: jax.Array, state: Any, action: jax.Array) -> Step:
         obs, after, reward, terminated, _ = self._env.step_env(key, state, action, self._params)
-        after = like(after, state)
+        after = typed_like(after, state)
         truncated = self._env.is_truncated(after, self._params)
         return Step(after, self._seen(obs), jnp.float32(reward), jnp.bool_(terminated), jnp.bool_(truncated))
 

@@ -10,8 +10,8 @@ import gymnasium
 import numpy as np
 
 from evolute.core.names import closest
+from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.interface import HostEnv
-from evolute.envs.serial import SerialEnv
 
 GAMES = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 LIMIT = 5000
@@ -21,7 +21,7 @@ LIMIT = 5000
 def minatar(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
     """A game of MinAtar: images [10, 10, channel] of zeros and ones."""
     limited = {"max_episode_steps": time_limit or LIMIT, **options}
-    return SerialEnv(lambda: single(name, limited), action_repeat=action_repeat)
+    return SyncHostEnv(lambda: single(name, limited), action_repeat=action_repeat)
 
 
 def single(name: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:

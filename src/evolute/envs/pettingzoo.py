@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evolute.envs.flat import flat_space, flatten
+from evolute.envs.flatten import flat_space, flatten
 from evolute.envs.interface import Vector
 from evolute.envs.spaces import supported
 

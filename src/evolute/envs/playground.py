@@ -9,7 +9,7 @@ from typing import Any
 from evolute.core.names import closest
 from evolute.envs.brax_style import BraxStyle, library
 from evolute.envs.interface import JaxEnv
-from evolute.envs.wrap import TimeLimit
+from evolute.envs.jax_wrappers import TimeLimit
 
 
 def playground(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> JaxEnv:

@@ -10,13 +10,15 @@ from typing import Any
 import gymnasium
 
 from evolute.core.names import resolve
+from evolute.envs.host_sync import SyncHostEnv
+from evolute.envs.host_vector import VectorHostEnv
 from evolute.envs.interface import HostEnv, JaxEnv
-from evolute.envs.joined import JoinedEnv
-from evolute.envs.serial import SerialEnv
-from evolute.envs.wrap import TimeLimit
+from evolute.envs.jax_wrappers import TimeLimit
 
 
-def own(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> JaxEnv | HostEnv:
+def from_maker(
+    name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1
+) -> JaxEnv | HostEnv:
     """What a maker gives when it is called with the options, as an environment of ours.
 
     It may return a gymnasium.Env, or if it takes `num_envs` a VectorEnv of so many copies, or an object with the functions
@@ -30,15 +32,15 @@ def own(name: str, options: Mapping[str, Any], *, time_limit: int | None = None,
         options, time_limit = {**options, "time_limit": time_limit}, None
     if "num_envs" in takes:
         _check_together(name, time_limit, action_repeat)
-        return JoinedEnv(lambda count: called(name, maker, {**options, "num_envs": count}))
-    env = called(name, maker, options)
+        return VectorHostEnv(lambda count: call_maker(name, maker, {**options, "num_envs": count}))
+    env = call_maker(name, maker, options)
     if isinstance(env, gymnasium.Env):
         env.close()
-        return SerialEnv(lambda: _limited(maker(**options), time_limit), action_repeat=action_repeat)
+        return SyncHostEnv(lambda: _limited(maker(**options), time_limit), action_repeat=action_repeat)
     return _checked(name, env, time_limit, action_repeat)
 
 
-def called(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+def call_maker(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """What somebody's maker gives; whatever it raises is told in one sentence, with the place."""
     try:
         inspect.signature(maker).bind(**options)

@@ -12,11 +12,11 @@ import probes
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from evolute.envs import wrap, wrap_host
+from evolute.envs import host_wrappers, jax_wrappers
 from evolute.envs.cartpole import cartpole
-from evolute.envs.find import find
+from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.interface import Step
-from evolute.envs.serial import SerialEnv
+from evolute.envs.make import make_env
 from evolute.envs.spec import EnvSpec
 
 
@@ -72,18 +72,20 @@ def on_host(env, *, length):
 
 ALL = EnvSpec("cartpole", time_limit=9, frame_stack=2, action_repeat=2, obs_scale=2.0, reward_scale=0.1)
 JAX = {
-    "time limit": lambda: wrap.TimeLimit(cartpole(), 9),
-    "action repeat": lambda: wrap.ActionRepeat(wrap.TimeLimit(cartpole(), 9), 4),
-    "frame stack": lambda: wrap.FrameStack(cartpole(), 3),
-    "scale": lambda: wrap.Scale(cartpole(), obs=0.5, reward=-2.0),
-    "all": lambda: wrap.Scale(wrap.FrameStack(wrap.ActionRepeat(wrap.TimeLimit(cartpole(), 9), 2), 2), obs=2.0, reward=0.1),
+    "time limit": lambda: jax_wrappers.TimeLimit(cartpole(), 9),
+    "action repeat": lambda: jax_wrappers.ActionRepeat(jax_wrappers.TimeLimit(cartpole(), 9), 4),
+    "frame stack": lambda: jax_wrappers.FrameStack(cartpole(), 3),
+    "scale": lambda: jax_wrappers.Scale(cartpole(), obs=0.5, reward=-2.0),
+    "all": lambda: jax_wrappers.Scale(
+        jax_wrappers.FrameStack(jax_wrappers.ActionRepeat(jax_wrappers.TimeLimit(cartpole(), 9), 2), 2), obs=2.0, reward=0.1
+    ),
 }
 HOST = {
-    "time limit": lambda: SerialEnv(lambda: gymnasium.wrappers.TimeLimit(Twin(), 9)),
-    "action repeat": lambda: SerialEnv(lambda: gymnasium.wrappers.TimeLimit(Twin(), 9), action_repeat=4),
-    "frame stack": lambda: wrap_host.frame_stack(SerialEnv(Twin), 3),
-    "scale": lambda: wrap_host.scale(SerialEnv(Twin), obs=0.5, reward=-2.0),
-    "all": lambda: find(dataclasses.replace(ALL, name="test_wrap:Twin")),
+    "time limit": lambda: SyncHostEnv(lambda: gymnasium.wrappers.TimeLimit(Twin(), 9)),
+    "action repeat": lambda: SyncHostEnv(lambda: gymnasium.wrappers.TimeLimit(Twin(), 9), action_repeat=4),
+    "frame stack": lambda: host_wrappers.frame_stack(SyncHostEnv(Twin), 3),
+    "scale": lambda: host_wrappers.scale(SyncHostEnv(Twin), obs=0.5, reward=-2.0),
+    "all": lambda: make_env(dataclasses.replace(ALL, name="test_wrappers:Twin")),
 }
 
 
@@ -99,12 +101,12 @@ def test_both_kinds_do_the_same(kind):
 
 
 def test_a_spec_wraps_a_jax_env_in_that_order():
-    for found, built in zip(in_jax(find(ALL), length=30), in_jax(JAX["all"](), length=30), strict=True):
+    for found, built in zip(in_jax(make_env(ALL), length=30), in_jax(JAX["all"](), length=30), strict=True):
         np.testing.assert_allclose(found, built)
 
 
 def test_a_time_limit_truncates_and_does_not_hide_a_true_end():
-    env = wrap.TimeLimit(probes.true_end(), 10)
+    env = jax_wrappers.TimeLimit(probes.true_end(), 10)
     state, _ = env.reset(jax.random.key(0))
     for _ in range(10):
         step = env.step(jax.random.key(0), state, 0)
@@ -113,7 +115,7 @@ def test_a_time_limit_truncates_and_does_not_hide_a_true_end():
 
 
 def test_repeated_actions_are_rewarded_together_until_the_end():
-    env = wrap.ActionRepeat(probes.true_end(), 4)
+    env = jax_wrappers.ActionRepeat(probes.true_end(), 4)
     state, _ = env.reset(jax.random.key(0))
     rewards = []
     for _ in range(3):
@@ -138,7 +140,7 @@ class Picture:
 
 
 def test_images_are_stacked_by_channel():
-    env = wrap.FrameStack(Picture(), 3)
+    env = jax_wrappers.FrameStack(Picture(), 3)
     state, first = env.reset(jax.random.key(0))
     step = env.step(jax.random.key(0), state, 0)
     assert (first[1, 0].tolist(), step.obs[1, 0].tolist(), step.obs.dtype) == ([5, 5, 5], [5, 5, 6], jnp.uint8)
@@ -146,20 +148,20 @@ def test_images_are_stacked_by_channel():
 
 
 def test_vectors_are_stacked_end_to_end():
-    env = wrap.FrameStack(probes.discounting(), 2)
+    env = jax_wrappers.FrameStack(probes.discounting(), 2)
     state, first = env.reset(jax.random.key(0))
     assert (first.tolist(), env.step(jax.random.key(0), state, 0).obs.tolist()) == ([0.0, 0.0], [0.0, 1.0])
 
 
 def test_scaled_bytes_become_numbers():
-    env = wrap.Scale(Picture(), obs=1 / 255)
+    env = jax_wrappers.Scale(Picture(), obs=1 / 255)
     obs = env.reset(jax.random.key(0))[1]
     assert (obs.dtype, float(obs.max())) == (jnp.float32, pytest.approx(5 / 255))
     assert env.observation_space == Box(0.0, 1.0, (2, 2, 1))
 
 
 def test_choices_are_seen_one_hot():
-    env = find(EnvSpec("gymnax:FrozenLake-misc"))
+    env = make_env(EnvSpec("gymnax:FrozenLake-misc"))
     obs = env.reset(jax.random.key(0))[1]
     assert (obs.shape, float(obs.sum()), env.observation_space.shape) == ((16,), 1.0, (16,))
 

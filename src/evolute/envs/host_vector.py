@@ -9,14 +9,14 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from evolute.envs.flat import flat_space, flatten
+from evolute.envs.flatten import flat_space, flatten
 from evolute.envs.interface import Vector
 from evolute.envs.spaces import supported
 
 Array = np.ndarray[Any, Any]
 
 
-class JoinedEnv:
+class VectorHostEnv:
     """A HostEnv of vector envs, each made by a call of `make` with the number of copies, seeded by its member's first seed."""
 
     def __init__(self, make: Callable[[int], VectorEnv[Any, Any, Any]], *, time_limit: int | None = None) -> None:

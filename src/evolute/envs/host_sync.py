@@ -9,7 +9,7 @@ from typing import Any, SupportsFloat
 import gymnasium
 import numpy as np
 
-from evolute.envs.flat import flat_space, flatten, is_flat
+from evolute.envs.flatten import flat_space, flatten, is_flat
 from evolute.envs.interface import Vector
 from evolute.envs.spaces import supported
 
@@ -18,7 +18,7 @@ _Result = tuple[SupportsFloat, bool, bool]  # reward, terminated, truncated
 _STARTED: _Result = (0.0, False, False)
 
 
-class SerialEnv:
+class SyncHostEnv:
     """A HostEnv of single envs, each made by a call of `make` and seeded by itself."""
 
     def __init__(self, make: Callable[[], gymnasium.Env[Any, Any]], *, action_repeat: int = 1) -> None:

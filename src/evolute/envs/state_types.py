@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 
 
-def firm(state: Any) -> Any:
+def strongly_typed(state: Any) -> Any:
     """A fresh state with arrays of definite types in place of Python numbers and arrays of weak types."""
     return jax.tree.map(lambda leaf: _cast(leaf, jnp.asarray(leaf).dtype), state)
 
 
-def like(after: Any, before: Any) -> Any:
+def typed_like(after: Any, before: Any) -> Any:
     """The next state in the types of the one before it."""
     return jax.tree.map(lambda new, old: _cast(new, old.dtype), after, before)
 

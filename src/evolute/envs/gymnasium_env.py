@@ -10,17 +10,17 @@ import gymnasium
 import numpy as np
 
 from evolute.core.names import resolve
-from evolute.envs.known import SOURCES
-from evolute.envs.own import called
+from evolute.envs.catalog import SOURCES
+from evolute.envs.from_maker import call_maker
+from evolute.envs.jax_wrappers import scaled_space
 from evolute.envs.spec import EnvSpec
-from evolute.envs.wrap import scaled_space
 
 SINGLE = ("gym", "atari", "dm_control", "minatar")
 """Sources whose envs are single Gymnasium envs."""
 Env = gymnasium.Env[Any, Any]
 
 
-def settle_single(name: str) -> str:
+def resolve_gymnasium_name(name: str) -> str:
     """What a name means to such a learner: a bare id is one of Gymnasium's."""
     source, colon, _ = name.partition(":")
     if not colon:
@@ -30,7 +30,7 @@ def settle_single(name: str) -> str:
     return name
 
 
-def single(spec: EnvSpec) -> Callable[[], Env]:
+def gymnasium_maker(spec: EnvSpec) -> Callable[[], Env]:
     """What makes the env that a spec describes, but for stacked frames."""
     return lambda: _wrapped(_made(spec), spec)
 
@@ -41,7 +41,7 @@ def _made(spec: EnvSpec) -> Env:
         limit = {"max_episode_steps": spec.time_limit} if spec.time_limit and source == "gym" else {}
         env: Env = importlib.import_module(f"evolute.envs.{source}").single(rest, {**spec.options, **limit})
         return env if limit else _limited(env, spec.time_limit)
-    made = called(spec.name, resolve("envs", spec.name), spec.options)
+    made = call_maker(spec.name, resolve("envs", spec.name), spec.options)
     if not isinstance(made, gymnasium.Env):
         raise ValueError(f"environment {spec.name!r} made a {type(made).__name__}: this learner needs a gymnasium.Env")
     return _limited(made, spec.time_limit)

@@ -6,10 +6,10 @@ import sys
 import gymnasium
 import pytest
 
-from evolute.envs import known
+from evolute.envs import catalog
 from evolute.envs.cartpole import cartpole
-from evolute.envs.find import find, settle
-from evolute.envs.known import ids, installed, names
+from evolute.envs.catalog import ids, installed, names
+from evolute.envs.make import make_env, resolve_name
 from evolute.envs.pong import pong
 from evolute.envs.spec import EnvSpec
 
@@ -31,25 +31,25 @@ from evolute.envs.spec import EnvSpec
     ],
 )
 def test_a_name_settles_on_the_fastest(name, means):
-    assert settle(name) == means
+    assert resolve_name(name) == means
 
 
 def test_what_is_not_installed_is_passed_over(monkeypatch):
-    monkeypatch.setattr("evolute.envs.find.installed", lambda source: source == "gym")
-    assert settle("Acrobot-v1") == "gym:Acrobot-v1"
+    monkeypatch.setattr("evolute.envs.make.installed", lambda source: source == "gym")
+    assert resolve_name("Acrobot-v1") == "gym:Acrobot-v1"
 
 
 @pytest.mark.parametrize(("name", "kind"), [("cartpole", cartpole), ("CartPole-v1", cartpole), ("pong", pong)])
 def test_ours_are_found_and_take_options(name, kind):
-    assert isinstance(find(EnvSpec(name)), kind)
+    assert isinstance(make_env(EnvSpec(name)), kind)
     with pytest.raises(ValueError, match="unexpected keyword argument 'speed'; it takes"):
-        find(EnvSpec(name, {"speed": 2}))
-    assert isinstance(find(EnvSpec("pong", {"seat": "right"})), pong)
+        make_env(EnvSpec(name, {"speed": 2}))
+    assert isinstance(make_env(EnvSpec("pong", {"seat": "right"})), pong)
 
 
 def test_a_time_limit_can_be_longer_than_the_usual_one():
-    assert find(EnvSpec("CartPole-v1", time_limit=1000))._time_limit == 1000
-    assert find(EnvSpec("gym:CartPole-v1", time_limit=1000)).time_limit == 1000
+    assert make_env(EnvSpec("CartPole-v1", time_limit=1000))._time_limit == 1000
+    assert make_env(EnvSpec("gym:CartPole-v1", time_limit=1000)).time_limit == 1000
 
 
 @pytest.mark.parametrize(
@@ -64,26 +64,26 @@ def test_a_time_limit_can_be_longer_than_the_usual_one():
 )
 def test_an_unknown_name_is_told_with_the_closest(name, says):
     with pytest.raises(ValueError, match=says):
-        find(EnvSpec(name))
+        make_env(EnvSpec(name))
 
 
 @pytest.mark.parametrize(("name", "extra"), [("Freeway-MinAtar", "gymnax"), ("ant", "brax"), ("WalkerRun", "playground")])
 def test_an_unknown_name_is_told_with_the_extra_that_has_it(name, extra, monkeypatch):
-    monkeypatch.setattr(known, "installed", lambda source: source == "gym")
-    monkeypatch.setattr("evolute.envs.find.installed", lambda source: source == "gym")
+    monkeypatch.setattr(catalog, "installed", lambda source: source == "gym")
+    monkeypatch.setattr("evolute.envs.make.installed", lambda source: source == "gym")
     with pytest.raises(ValueError, match=rf"{extra} has it: pip install 'evolute\[{extra}\]'"):
-        find(EnvSpec(name))
+        make_env(EnvSpec(name))
 
 
 def test_other_unknown_names_are_told_which_extras_there_are(monkeypatch):
-    monkeypatch.setattr(known, "installed", lambda source: source == "gym")
-    assert "`evolute envs` tells what more can be installed" in known.unknown("Zzz")
+    monkeypatch.setattr(catalog, "installed", lambda source: source == "gym")
+    assert "`evolute envs` tells what more can be installed" in catalog.unknown("Zzz")
 
 
 def test_all_names_by_source():
     found = names()
     assert found[""] == ("cartpole", "pong")
-    assert set(found) - {""} == {source for source in known.SOURCES if installed(source)}
+    assert set(found) - {""} == {source for source in catalog.SOURCES if installed(source)}
     assert "CartPole-v1" in found["gym"]
 
 
@@ -93,6 +93,6 @@ def test_ids_registered_later_are_known():
 
 
 def test_no_library_is_imported_before_it_is_needed():
-    code = "import evolute, evolute.envs, evolute.envs.find, sys; print(*sys.modules)"
+    code = "import evolute, evolute.envs, evolute.envs.make, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"gymnax", "envpool", "brax", "mujoco", "mujoco_playground", "Box2D"} & set(loaded) == set()

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.spaces import Box
 
-from evolute.envs.flat import flat_space, flatten
+from evolute.envs.flatten import flat_space, flatten
 from evolute.envs.interface import JaxEnv, Step
 
 

@@ -8,7 +8,7 @@ from gymnasium.spaces import flatten as gymnasium_flatten
 from gymnasium.vector.utils import batch_space
 from test_spaces import READABLE
 
-from evolute.envs.flat import flat_space, flatten, is_flat
+from evolute.envs.flatten import flat_space, flatten, is_flat
 
 IMAGE = Box(0, 255, (4, 84, 84), np.uint8)
 

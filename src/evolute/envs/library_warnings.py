@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def quiet(entry_point: str) -> Iterator[None]:
+def known_warnings_ignored(entry_point: str) -> Iterator[None]:
     """Make a Gymnasium env of this entry point in here."""
     with warnings.catch_warnings():
         # Where warnings are errors, this one crashes Python when Box2D is imported.

@@ -7,12 +7,12 @@ import importlib
 from dataclasses import replace
 from typing import Any
 
-from evolute.envs import wrap, wrap_host
-from evolute.envs.flat import is_flat
+from evolute.envs import host_wrappers, jax_wrappers
+from evolute.envs.catalog import OURS, SOURCES, ids, installed, unknown
+from evolute.envs.flatten import is_flat
+from evolute.envs.from_maker import from_maker
 from evolute.envs.gym import ATTACHED
 from evolute.envs.interface import HostEnv, JaxEnv
-from evolute.envs.known import OURS, SOURCES, ids, installed, unknown
-from evolute.envs.own import own
 from evolute.envs.spaces import supported
 from evolute.envs.spec import EnvSpec
 
@@ -21,13 +21,13 @@ INSIDE = ("gymnax", "brax", "playground")
 """Sources whose envs are written in JAX."""
 
 
-def find(spec: EnvSpec) -> JaxEnv | HostEnv:
+def make_env(spec: EnvSpec) -> JaxEnv | HostEnv:
     """The environment that a spec describes, with its wrappers. Observations are vectors or images of numbers."""
-    env = _made(settle(spec.name), spec)
+    env = _made(resolve_name(spec.name), spec)
     return _wrapped_host(env, spec) if isinstance(env, HostEnv) else _wrapped(env, spec)
 
 
-def held_out(spec: EnvSpec) -> EnvSpec | None:
+def spec_for_testing(spec: EnvSpec) -> EnvSpec | None:
     """The environment to test in what was trained in this one, if it has such a version: Procgen on all levels."""
     source = spec.name.partition(":")[0]
     adapter = importlib.import_module(f"evolute.envs.{source}") if source in SOURCES else None
@@ -35,21 +35,21 @@ def held_out(spec: EnvSpec) -> EnvSpec | None:
     return None if options is None else replace(spec, options={**spec.options, **options})
 
 
-def settle(name: str) -> str:
+def resolve_name(name: str) -> str:
     """What a name means here: a bare id becomes that of the fastest library that is installed and has it."""
     if ":" in name or name in OURS:
         return name
     if name in _OUR_VERSION:
         return _OUR_VERSION[name]
     for source in ("gymnax", "envpool", "gym"):
-        if installed(source) and name in meant_alike(source):
+        if installed(source) and name in same_as_gymnasium(source):
             return f"{source}:{name}"
     if any(name.startswith(start) or name.endswith(end) for start, end in ATTACHED):
         return f"gym:{name}"
     raise ValueError(unknown(name))
 
 
-def meant_alike(source: str) -> tuple[str, ...]:
+def same_as_gymnasium(source: str) -> tuple[str, ...]:
     """The ids of a source that mean there what they mean in Gymnasium."""
     if source == "gymnax":
         from evolute.envs.gymnax import SAME
@@ -73,7 +73,7 @@ def _made(name: str, spec: EnvSpec) -> JaxEnv | HostEnv:
 
 def _made_own(name: str, spec: EnvSpec) -> JaxEnv | HostEnv:
     try:
-        return own(name, spec.options, time_limit=spec.time_limit, action_repeat=spec.action_repeat)
+        return from_maker(name, spec.options, time_limit=spec.time_limit, action_repeat=spec.action_repeat)
     except ValueError as error:
         near = difflib.get_close_matches(name.partition(":")[0], SOURCES, n=1)
         if near and "no module" in str(error):
@@ -84,19 +84,19 @@ def _made_own(name: str, spec: EnvSpec) -> JaxEnv | HostEnv:
 def _wrapped(env: JaxEnv, spec: EnvSpec) -> JaxEnv:
     supported(env.observation_space, env.action_space)
     if spec.action_repeat > 1:
-        env = wrap.ActionRepeat(env, spec.action_repeat)
+        env = jax_wrappers.ActionRepeat(env, spec.action_repeat)
     if not is_flat(env.observation_space):
-        env = wrap.Flat(env)
+        env = jax_wrappers.Flat(env)
     if spec.frame_stack > 1:
-        env = wrap.FrameStack(env, spec.frame_stack)
+        env = jax_wrappers.FrameStack(env, spec.frame_stack)
     if (spec.obs_scale, spec.reward_scale) != (1.0, 1.0):
-        env = wrap.Scale(env, obs=spec.obs_scale, reward=spec.reward_scale)
+        env = jax_wrappers.Scale(env, obs=spec.obs_scale, reward=spec.reward_scale)
     return env
 
 
 def _wrapped_host(env: HostEnv, spec: EnvSpec) -> HostEnv:
     if spec.frame_stack > 1:
-        env = wrap_host.frame_stack(env, spec.frame_stack)
+        env = host_wrappers.frame_stack(env, spec.frame_stack)
     if (spec.obs_scale, spec.reward_scale) != (1.0, 1.0):
-        env = wrap_host.scale(env, obs=spec.obs_scale, reward=spec.reward_scale)
+        env = host_wrappers.scale(env, obs=spec.obs_scale, reward=spec.reward_scale)
     return env

@@ -6,8 +6,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from evolute.envs.find import find
-from evolute.envs.frames import frames
+from evolute.envs.make import make_env
+from evolute.envs.render import render_episode
 from evolute.envs.spec import EnvSpec
 
 
@@ -21,7 +21,7 @@ def drawn(render_mode=None):
 
 def filmed(spec, *, flat=True, limit=5):
     """The pictures of an episode of random actions, and the observations that led to them."""
-    env = find(spec)
+    env = make_env(spec)
     env.action_space.seed(0)
     seen = []
 
@@ -29,7 +29,7 @@ def filmed(spec, *, flat=True, limit=5):
         seen.append(obs)
         return env.action_space.sample()
 
-    return list(frames(spec, act, flat=flat, seed=0, limit=limit)), seen, env.observation_space
+    return list(render_episode(spec, act, flat=flat, seed=0, limit=limit)), seen, env.observation_space
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def filmed(spec, *, flat=True, limit=5):
         EnvSpec("envpool:CartPole-v1", frame_stack=2),
         EnvSpec("minatar:Breakout"),
         EnvSpec("procgen:coinrun"),
-        EnvSpec("tests.envs.test_frames:drawn", frame_stack=2),
+        EnvSpec("tests.envs.test_render:drawn", frame_stack=2),
     ],
     ids=lambda spec: spec.name + (" wrapped" if spec.frame_stack > 1 else ""),
 )
@@ -76,6 +76,6 @@ def test_a_policy_that_takes_observations_as_they_come_is_given_them_so():
 
 def test_what_cannot_be_drawn_says_so():
     with pytest.raises(ValueError, match="undrawn cannot be drawn: its render_mode is None, and must be 'rgb_array'"):
-        filmed(EnvSpec("tests.envs.test_frames:undrawn"))
+        filmed(EnvSpec("tests.envs.test_render:undrawn"))
     with pytest.raises(ValueError, match="cannot be drawn; its scores can be measured without --film"):
         filmed(EnvSpec("gymnax:PointRobot-misc"))

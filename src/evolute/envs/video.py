@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from evolute.envs.frames import Picture
+from evolute.envs.render import Frame
 
 
-def write(pictures: Iterator[Picture], path: Path, *, rate: int = 30) -> int:
+def write(pictures: Iterator[Frame], path: Path, *, rate: int = 30) -> int:
     """Write pictures as a GIF, or as a video if the file is called .mp4; returns how many there were."""
     if path.suffix == ".gif":
         from PIL import Image

@@ -13,16 +13,16 @@ import gymnasium
 import numpy as np
 
 from evolute.core.names import resolve
-from evolute.envs.find import find, meant_alike
-from evolute.envs.flat import flatten, is_flat
+from evolute.envs.catalog import SOURCES
+from evolute.envs.flatten import flatten, is_flat
+from evolute.envs.gymnasium_env import SINGLE, gymnasium_maker
 from evolute.envs.interface import HostEnv, JaxEnv
-from evolute.envs.known import SOURCES
-from evolute.envs.single import SINGLE, single
+from evolute.envs.jax_wrappers import innermost
+from evolute.envs.make import make_env, same_as_gymnasium
 from evolute.envs.spec import EnvSpec
-from evolute.envs.wrap import innermost
 
 Array = np.ndarray[Any, Any]
-Picture = np.ndarray[Any, np.dtype[np.uint8]]
+Frame = np.ndarray[Any, np.dtype[np.uint8]]
 Act = Callable[[Any], Any]
 SIDE = 160
 """Small pictures are blown up to about so many pixels."""
@@ -33,16 +33,16 @@ COLOURS = np.array([[27, 158, 119], [217, 95, 2], [117, 112, 179], [231, 41, 138
 class Drawn(Protocol):
     """A JAX env that can draw its state."""
 
-    def frame(self, state: Any) -> Picture:
+    def frame(self, state: Any) -> Frame:
         """The state as a picture [height, width, 3]."""
 
 
-def frames(spec: EnvSpec, act: Act, *, flat: bool, seed: int, limit: int = 5000) -> Iterator[Picture]:
+def render_episode(spec: EnvSpec, act: Act, *, flat: bool, seed: int, limit: int = 5000) -> Iterator[Frame]:
     """The pictures of one episode; raises ValueError if this environment cannot be drawn.
 
     A policy that reads one array is given observations `flat`. An env of images that draws nothing is shown as it is seen.
     """
-    env = None if _drawing(spec) else find(spec)
+    env = None if _drawing(spec) else make_env(spec)
     if isinstance(env, JaxEnv):
         return _inside(env, act, seed, limit)
     if isinstance(env, HostEnv) and len(env.observation_space.shape or ()) == 3:
@@ -58,10 +58,10 @@ def _drawing(spec: EnvSpec) -> bool:
 def _alike(name: str) -> bool:
     """Whether an env that draws nothing has its like in Gymnasium, under the same id."""
     source, _, name = name.partition(":")
-    return source in ("gymnax", "envpool") and name in gymnasium.registry and name in meant_alike(source)
+    return source in ("gymnax", "envpool") and name in gymnasium.registry and name in same_as_gymnasium(source)
 
 
-def _inside(env: JaxEnv, act: Act, seed: int, limit: int) -> Iterator[Picture]:
+def _inside(env: JaxEnv, act: Act, seed: int, limit: int) -> Iterator[Frame]:
     import jax
 
     key = jax.random.key(seed)
@@ -78,7 +78,7 @@ def _inside(env: JaxEnv, act: Act, seed: int, limit: int) -> Iterator[Picture]:
             return
 
 
-def _seen(env: HostEnv, act: Act, seed: int, limit: int) -> Iterator[Picture]:
+def _seen(env: HostEnv, act: Act, seed: int, limit: int) -> Iterator[Frame]:
     vector = env.vector([[seed]])
     try:
         obs = vector.reset()
@@ -91,7 +91,7 @@ def _seen(env: HostEnv, act: Act, seed: int, limit: int) -> Iterator[Picture]:
         vector.close()
 
 
-def _rendered(spec: EnvSpec, act: Act, seed: int, limit: int, *, flat: bool) -> Iterator[Picture]:
+def _rendered(spec: EnvSpec, act: Act, seed: int, limit: int, *, flat: bool) -> Iterator[Frame]:
     env = _artist(spec)
     try:
         see = _sight(spec, env.observation_space, flat=flat)
@@ -116,7 +116,7 @@ def _artist(spec: EnvSpec) -> gymnasium.Env[Any, Any]:
     if _alike(spec.name):
         made = replace(made, name=f"gym:{name}", options={"render_mode": "rgb_array"})
     try:
-        env = single(made)()
+        env = gymnasium_maker(made)()
     except (gymnasium.error.Error, ValueError) as error:
         raise ValueError(f"{spec.name} cannot be drawn: {error}") from error
     if env.render_mode != "rgb_array":
@@ -127,7 +127,7 @@ def _artist(spec: EnvSpec) -> gymnasium.Env[Any, Any]:
     return env
 
 
-def _picture(spec: EnvSpec, env: gymnasium.Env[Any, Any]) -> Picture:
+def _picture(spec: EnvSpec, env: gymnasium.Env[Any, Any]) -> Frame:
     try:
         drawn: Any = env.render()
     except Exception as error:  # whatever the library that draws raises where there is no screen
@@ -152,7 +152,7 @@ def _sight(spec: EnvSpec, space: gymnasium.Space[Any], *, flat: bool) -> Act:
     return seen
 
 
-def _image(obs: Array) -> Picture:
+def _image(obs: Array) -> Frame:
     """An observation that is a grid of features, each in its colour, or a picture already, of several the newest."""
     if obs.dtype == np.uint8:
         obs = obs[..., -3:] if obs.shape[-1] % 3 == 0 else obs[..., -1:]
@@ -165,6 +165,6 @@ def _image(obs: Array) -> Picture:
     return _enlarged(picture)
 
 
-def _enlarged(picture: Picture) -> Picture:
+def _enlarged(picture: Frame) -> Frame:
     scale = max(1, SIDE // picture.shape[0])
     return np.ascontiguousarray(picture.repeat(scale, axis=0).repeat(scale, axis=1))

@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import tomllib
+from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
 from rows import alone_as_among_others, play
 
-from evolute.envs import catalog, minatar, qt
-from evolute.envs.catalog import LIBRARIES, PARTS
+from evolute.envs import qt
+from evolute.envs.adapters import minatar
+from evolute.envs.adapters.pettingzoo import PettingZooEnv
+from evolute.envs.adapters.procgen import GAMES, host
+from evolute.envs.catalog import adapters
 from evolute.envs.gymnasium_env import gymnasium_maker
 from evolute.envs.make import make_env, spec_for_testing
-from evolute.envs.pettingzoo import pettingzoo
-from evolute.envs.procgen import GAMES, procgen
 from evolute.envs.spec import EnvSpec
 
 STEPPED = {
@@ -55,7 +58,7 @@ def test_it_is_stepped(name):
 @pytest.mark.parametrize("game", GAMES)
 def test_each_game_of_procgen_is_stepped(game):
     need("PyQt5")
-    obs = play(procgen(game, {"num_levels": 1}), [[1]], length=3)[0]
+    obs = play(host(game, {"num_levels": 1}), [[1]], length=3)[0]
     assert obs.shape == (4, 1, 64, 64, 3)
 
 
@@ -70,23 +73,23 @@ def test_procgen_has_modes_levels_and_a_held_out_version():
     assert (others[0] != others[1]).any()
     assert spec_for_testing(EnvSpec("cartpole")) is None
     with pytest.raises(ValueError, match=r"procgen\.mode=extreme: bigfish has easy, hard"):
-        procgen("bigfish", {"mode": "extreme"})
+        host("bigfish", {"mode": "extreme"})
     with pytest.raises(ValueError, match="did you mean 'bigfish'"):
-        procgen("bigfsh", {})
+        host("bigfsh", {})
 
 
 def test_a_member_of_a_game_with_several_agents_is_the_same_alone_as_among_others():
     need("pettingzoo")
-    env = pettingzoo("classic.rps_v2", {"max_cycles": 7})
+    env = PettingZooEnv("classic.rps_v2", {"max_cycles": 7})
     assert env.observation_space.shape == (4,)
     alone_as_among_others(env, length=20)
     with pytest.raises(ValueError, match="multiple"):
         env.vector([[1, 2, 3]])
 
 
-def test_all_agents_of_a_game_end_together_and_then_begin_anew():
+def test_all_agents_of_a_game_end_together_and_then_start_again():
     need("pettingzoo")
-    _, rewards, terminated, truncated = play(pettingzoo("classic.rps_v2", {"max_cycles": 3}), [[1, 2]], length=8)
+    _, rewards, terminated, truncated = play(PettingZooEnv("classic.rps_v2", {"max_cycles": 3}), [[1, 2]], length=8)
     ends = (terminated | truncated)[:, 0]
     assert ends.tolist() == (terminated | truncated)[:, 1].tolist()
     assert np.flatnonzero(ends)[:2].tolist() == [2, 6]
@@ -126,11 +129,12 @@ def test_brax_is_stepped():
     assert obs.shape == moved.obs.shape == (4,)
 
 
-@pytest.mark.parametrize("library", [*LIBRARIES, *PARTS])
-def test_every_library_has_an_extra_and_an_example(library):
-    row = {**LIBRARIES, **PARTS}[library]
-    assert row.extra is None or row.get == f"pip install 'evolute[{row.extra}]'"
-    assert row.example.startswith(f"{library}:") or library in PARTS
+def test_every_library_has_an_extra_and_an_example():
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for source, adapter in adapters().items():
+        assert adapter.library.example.startswith(f"{source}:")
+        for library in (adapter.library, *adapter.parts.values()):
+            assert library.extra is None or library.extra in extras
 
 
 @pytest.mark.parametrize(
@@ -172,4 +176,3 @@ def test_procgen_without_its_libraries_says_what_to_install(monkeypatch):
 def test_games_that_are_not_there_are_told():
     with pytest.raises(ValueError, match="did you mean 'Breakout'"):
         minatar.single("Brakout", {})
-    assert "minatar" in catalog.SOURCES

@@ -91,7 +91,9 @@ def test_what_is_not_an_environment_is_told(name, says):
 
 
 def test_what_a_maker_raises_is_told_in_one_sentence_with_its_place():
-    with pytest.raises(ValueError, match=r"broken' with the options {'size': 3} raised KeyError: 3 .*test_from_maker.py, line \d+"):
+    with pytest.raises(
+        ValueError, match=r"broken' with the options {'size': 3} raised KeyError: 3 .*test_from_maker.py, line \d+"
+    ):
         from_maker("test_from_maker:broken", {"size": 3})
 
 

@@ -2,16 +2,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import gymnasium
 import pytest
 
-from evolute.envs import catalog
-from evolute.envs.cartpole import cartpole
-from evolute.envs.catalog import ids, installed, names
+import evolute
+from evolute.envs.adapter import Adapter, Library
+from evolute.envs.catalog import adapters, sources, unknown
 from evolute.envs.make import make_env, resolve_name
-from evolute.envs.pong import pong
+from evolute.envs.ours.cartpole import CartPole
+from evolute.envs.ours.pong import Pong
 from evolute.envs.spec import EnvSpec
+
+
+def only_gymnasium(monkeypatch):
+    """Let no library but Gymnasium look installed."""
+    monkeypatch.setattr(Library, "installed", property(lambda library: library.extra is None))
 
 
 @pytest.mark.parametrize(
@@ -30,21 +37,21 @@ from evolute.envs.spec import EnvSpec
         ("package.module:make", "package.module:make"),
     ],
 )
-def test_a_name_settles_on_the_fastest(name, means):
+def test_a_name_means_the_fastest(name, means):
     assert resolve_name(name) == means
 
 
 def test_what_is_not_installed_is_passed_over(monkeypatch):
-    monkeypatch.setattr("evolute.envs.make.installed", lambda source: source == "gym")
+    only_gymnasium(monkeypatch)
     assert resolve_name("Acrobot-v1") == "gym:Acrobot-v1"
 
 
-@pytest.mark.parametrize(("name", "kind"), [("cartpole", cartpole), ("CartPole-v1", cartpole), ("pong", pong)])
+@pytest.mark.parametrize(("name", "kind"), [("cartpole", CartPole), ("CartPole-v1", CartPole), ("pong", Pong)])
 def test_ours_are_found_and_take_options(name, kind):
     assert isinstance(make_env(EnvSpec(name)), kind)
     with pytest.raises(ValueError, match="unexpected keyword argument 'speed'; it takes"):
         make_env(EnvSpec(name, {"speed": 2}))
-    assert isinstance(make_env(EnvSpec("pong", {"seat": "right"})), pong)
+    assert isinstance(make_env(EnvSpec("pong", {"seat": "right"})), Pong)
 
 
 def test_a_time_limit_can_be_longer_than_the_usual_one():
@@ -69,30 +76,44 @@ def test_an_unknown_name_is_told_with_the_closest(name, says):
 
 @pytest.mark.parametrize(("name", "extra"), [("Freeway-MinAtar", "gymnax"), ("ant", "brax"), ("WalkerRun", "playground")])
 def test_an_unknown_name_is_told_with_the_extra_that_has_it(name, extra, monkeypatch):
-    monkeypatch.setattr(catalog, "installed", lambda source: source == "gym")
-    monkeypatch.setattr("evolute.envs.make.installed", lambda source: source == "gym")
+    only_gymnasium(monkeypatch)
     with pytest.raises(ValueError, match=rf"{extra} has it: pip install 'evolute\[{extra}\]'"):
         make_env(EnvSpec(name))
 
 
 def test_other_unknown_names_are_told_which_extras_there_are(monkeypatch):
-    monkeypatch.setattr(catalog, "installed", lambda source: source == "gym")
-    assert "`evolute envs` tells what more can be installed" in catalog.unknown("Zzz")
+    only_gymnasium(monkeypatch)
+    assert "`evolute envs` lists what else can be installed" in unknown("Zzz")
 
 
-def test_all_names_by_source():
-    found = names()
-    assert found[""] == ("cartpole", "pong")
-    assert set(found) - {""} == {source for source in catalog.SOURCES if installed(source)}
-    assert "CartPole-v1" in found["gym"]
+def test_the_adapters_are_what_the_folder_holds():
+    folder = Path(evolute.__file__).parent / "envs" / "adapters"
+    assert sources() == tuple(sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__"))
+    for adapter in adapters().values():
+        assert isinstance(adapter, Adapter)
+        assert adapter.jax or adapter.host
 
 
 def test_ids_registered_later_are_known():
     gymnasium.register("probes/Later-v0", entry_point="nowhere:Nothing")
-    assert "probes/Later-v0" in ids("gym")
+    assert "probes/Later-v0" in adapters()["gym"].names
+
+
+LIBRARIES = {"gymnax", "brax", "mujoco", "mujoco_playground", "Box2D", "ale_py", "minatar", "dm_control", "pettingzoo"}
+
+
+def loaded(code: str) -> set[str]:
+    """The modules that a fresh process has loaded after this code."""
+    program = f"import sys; {code}; print(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split())
 
 
 def test_no_library_is_imported_before_it_is_needed():
-    code = "import evolute, evolute.envs, evolute.envs.make, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {"gymnax", "envpool", "brax", "mujoco", "mujoco_playground", "Box2D"} & set(loaded) == set()
+    modules = loaded("import evolute.envs.make; from evolute.envs.catalog import adapters, ours; adapters(), ours()")
+    assert (LIBRARIES | {"envpool"}) & modules == set()
+    assert "jax" not in loaded("from evolute.envs.catalog import adapters; adapters()")
+
+
+def test_names_to_suggest_are_found_without_importing_other_libraries():
+    modules = loaded("from evolute.envs.catalog import unknown; assert 'gym:CartPole-v1' in unknown('CartPoll-v1')")
+    assert LIBRARIES & modules == set()

@@ -75,7 +75,7 @@ def test_a_policy_that_takes_observations_as_they_come_is_given_them_so():
 
 
 def test_what_cannot_be_drawn_says_so():
-    with pytest.raises(ValueError, match="undrawn cannot be drawn: its render_mode is None, and must be 'rgb_array'"):
+    with pytest.raises(ValueError, match="undrawn cannot be rendered: its render_mode is None, and must be 'rgb_array'"):
         filmed(EnvSpec("tests.envs.test_render:undrawn"))
     with pytest.raises(ValueError, match="cannot be drawn; its scores can be measured without --film"):
         filmed(EnvSpec("gymnax:PointRobot-misc"))

@@ -13,20 +13,20 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from evolute.envs import host_wrappers, jax_wrappers
-from evolute.envs.cartpole import cartpole
 from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.interface import Step
 from evolute.envs.make import make_env
+from evolute.envs.ours.cartpole import CartPole
 from evolute.envs.spec import EnvSpec
 
 
 class Twin(gymnasium.Env):
     """Our CartPole, stepped on the host by JAX, so that both kinds of wrapper can be given the same episodes."""
 
-    observation_space, action_space = cartpole().observation_space, Discrete(2)
+    observation_space, action_space = CartPole().observation_space, Discrete(2)
 
     def __init__(self, time_limit=500):
-        self._env = cartpole(time_limit=time_limit)
+        self._env = CartPole(time_limit=time_limit)
         self._advance = jax.jit(self._env.step)
 
     def reset(self, *, seed=None, options=None):
@@ -72,12 +72,12 @@ def on_host(env, *, length):
 
 ALL = EnvSpec("cartpole", time_limit=9, frame_stack=2, action_repeat=2, obs_scale=2.0, reward_scale=0.1)
 JAX = {
-    "time limit": lambda: jax_wrappers.TimeLimit(cartpole(), 9),
-    "action repeat": lambda: jax_wrappers.ActionRepeat(jax_wrappers.TimeLimit(cartpole(), 9), 4),
-    "frame stack": lambda: jax_wrappers.FrameStack(cartpole(), 3),
-    "scale": lambda: jax_wrappers.Scale(cartpole(), obs=0.5, reward=-2.0),
+    "time limit": lambda: jax_wrappers.TimeLimit(CartPole(), 9),
+    "action repeat": lambda: jax_wrappers.ActionRepeat(jax_wrappers.TimeLimit(CartPole(), 9), 4),
+    "frame stack": lambda: jax_wrappers.FrameStack(CartPole(), 3),
+    "scale": lambda: jax_wrappers.Scale(CartPole(), obs=0.5, reward=-2.0),
     "all": lambda: jax_wrappers.Scale(
-        jax_wrappers.FrameStack(jax_wrappers.ActionRepeat(jax_wrappers.TimeLimit(cartpole(), 9), 2), 2), obs=2.0, reward=0.1
+        jax_wrappers.FrameStack(jax_wrappers.ActionRepeat(jax_wrappers.TimeLimit(CartPole(), 9), 2), 2), obs=2.0, reward=0.1
     ),
 }
 HOST = {

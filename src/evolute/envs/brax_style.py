@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import warnings
-from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -32,16 +29,6 @@ class BraxStyle:
     def step(self, key: jax.Array, state: Any, action: jax.Array) -> Step:
         after = typed_like(self._env.step(state, action), state)
         return Step(after, _policy_part(after.obs), jnp.float32(after.reward), after.done > 0, jnp.bool_(False))
-
-
-def library(module: str, extra: str) -> ModuleType:
-    """A library's module, or how to install it. What it warns of while it is imported is not for our users."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"{error.name} is not installed; pip install 'evolute[{extra}]'") from error
 
 
 def _policy_part(obs: Any) -> Any:

@@ -1,106 +1,71 @@
-"""Which environments there are: what is installed, the names in it, and what to install for a name that is missing."""
+"""Which environments there are: the adapters and environments in our folders, the names in them, and what to install."""
 
 from __future__ import annotations
 
 import difflib
 import functools
-import importlib
-import importlib.util
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
-import gymnasium
+from evolute.core.names import resolve, shipped
+from evolute.envs.adapter import Adapter, OurEnv
 
-OURS = ("cartpole", "pong")
-
-
-@dataclass(frozen=True)
-class Library:
-    """Where environments come from: the modules it needs, the extra that brings them, an example, and what it has."""
-
-    modules: tuple[str, ...]
-    extra: str | None
-    example: str
-    has: str
-
-    @property
-    def installed(self) -> bool:
-        return all(importlib.util.find_spec(module) is not None for module in self.modules)
-
-    @property
-    def get(self) -> str:
-        """How to get it."""
-        return "comes with Evolute" if self.extra is None else f"pip install 'evolute[{self.extra}]'"
+ADAPTERS, OURS = "envs.adapters", "envs.ours"
+"""The groups of plug-ins."""
 
 
-LIBRARIES: Mapping[str, Library] = {
-    "gym": Library(("gymnasium",), None, "gym:CartPole-v1", "any registered Gymnasium id"),
-    "gymnax": Library(("gymnax",), "gymnax", "gymnax:Breakout-MinAtar", "classic control, MinAtar and more, in JAX"),
-    "envpool": Library(("envpool",), "envpool", "envpool:Pong-v5", "Atari, MuJoCo, dm_control and more, in C++"),
-    "brax": Library(("brax",), "brax", "brax:ant", "Brax's physics, in JAX"),
-    "playground": Library(
-        ("mujoco_playground",), "playground", "playground:CartpoleBalance", "MuJoCo Playground (MJX), in JAX"
-    ),
-    "procgen": Library(("envpool", "PyQt5"), "procgen", "procgen:bigfish", "Procgen's 16 games, by EnvPool"),
-    "atari": Library(("ale_py", "cv2"), "atari", "atari:Pong", "Atari games with the standard preprocessing"),
-    "dm_control": Library(("dm_control",), "dm_control", "dm_control:cheetah-run", "DeepMind's control suite"),
-    "minatar": Library(("minatar",), "minatar", "minatar:Breakout", "MinAtar's five games"),
-    "pettingzoo": Library(
-        ("pettingzoo",), "pettingzoo", "pettingzoo:sisl.pursuit_v5", "parallel environments, one policy for all agents"
-    ),
-}
-"""By the word that stands before the colon."""
-PARTS: Mapping[str, Library] = {
-    "box2d": Library(("Box2D",), "box2d", "LunarLander-v3", "Gymnasium's Box2D"),
-    "mujoco": Library(("mujoco",), "mujoco", "HalfCheetah-v5", "Gymnasium's MuJoCo"),
-    "pybullet": Library(("pybullet_envs_gymnasium",), "pybullet", "AntBulletEnv-v0", "PyBullet's robots"),
-}
-"""What makes more ids of Gymnasium work."""
-SOURCES = tuple(LIBRARIES)
-
-_ELSEWHERE = {  # names that tell which library has them even if it is not installed
-    "gymnax": r"-(MinAtar|bsuite|misc)$",
-    "brax": r"^(ant|halfcheetah|hopper|humanoid|humanoidstandup|inverted_(double_)?pendulum|pusher|reacher|swimmer|walker2d)$",
-    "playground": r"^(Acrobot|Cartpole|Cheetah|Finger|Fish|Humanoid|Panda|Pendulum|Walker)[A-Z]\w+$",
-}
+def sources() -> tuple[str, ...]:
+    """The names of all adapters, which come before the colon; imports none of them."""
+    return shipped(ADAPTERS)
 
 
-def names() -> Mapping[str, tuple[str, ...]]:
-    """All names that can be used here, by source; ours are under the empty name. Imports what is installed."""
-    return {"": OURS, **{source: ids(source) for source in SOURCES if installed(source)}}
-
-
-def installed(source: str) -> bool:
-    """Whether the library behind a source is there."""
-    return LIBRARIES[source].installed
-
-
-def ids(source: str) -> tuple[str, ...]:
-    """The names that a source has."""
-    return tuple(gymnasium.registry) if source == "gym" else _ids_of_adapter(source)
-
-
-def unknown(name: str) -> str:
-    """What to tell someone who gave a name that nothing has: the closest there are, and what to install."""
-    here = [(source, found) for source, all_found in names().items() for found in all_found]
-    near = difflib.get_close_matches(name, {found for _, found in here}, n=3, cutoff=0.6)
-    full = [f"{source}:{found}" if source else found for found in near for source, other in here if other == found]
-    closest = f"; the closest are {', '.join(full[:5])}" if full else ""
-    return f"no environment {name!r}{closest}{_extras(name)}; your own is package.module:make"
-
-
-def _extras(name: str) -> str:
-    missing = [source for source in SOURCES if not installed(source)]
-    having = [source for source in missing if source in _ELSEWHERE and re.search(_ELSEWHERE[source], name)]
-    if having:
-        return f"; {having[0]} has it: {LIBRARIES[having[0]].get}"
-    return "; `evolute envs` tells what more can be installed" if missing else ""
+def our_names() -> tuple[str, ...]:
+    """The names of our own environments; imports none of them."""
+    return shipped(OURS)
 
 
 @functools.cache
-def _ids_of_adapter(source: str) -> tuple[str, ...]:
-    adapter: Any = importlib.import_module(f"evolute.envs.{source}")
-    found: tuple[str, ...] = adapter.ids()
-    return found
+def adapters() -> Mapping[str, Adapter]:
+    """All adapters by name. This imports none of their libraries."""
+    return {name: resolve(ADAPTERS, name) for name in sources()}
+
+
+@functools.cache
+def ours() -> Mapping[str, OurEnv]:
+    """Our own environments by name."""
+    return {name: resolve(OURS, name) for name in our_names()}
+
+
+def adapter_of(name: str) -> Adapter | None:
+    """The adapter that an environment's full name begins with, if it does."""
+    return adapters().get(name.partition(":")[0]) if ":" in name else None
+
+
+def for_gymnasium_ids() -> tuple[str, ...]:
+    """The installed sources that have environments of Gymnasium, the fastest first."""
+    usable = [(source, a) for source, a in adapters().items() if a.has_gymnasium_id is not None and a.library.installed]
+    return tuple(source for source, _ in sorted(usable, key=lambda item: -item[1].priority))
+
+
+def unknown(name: str) -> str:
+    """The error for a name that no library has: the closest names, and what to install."""
+    candidates = _candidates(name)
+    near = difflib.get_close_matches(name, {other for _, other in candidates}, n=3, cutoff=0.6)
+    full = [f"{source}:{other}" if source else other for match in near for source, other in candidates if other == match]
+    closest = f"; the closest are {', '.join(full[:5])}" if full else ""
+    return f"no environment {name!r}{closest}{_to_install(name)}; your own is package.module:make"
+
+
+def _candidates(name: str) -> list[tuple[str, str]]:
+    """Names to suggest, each with its source, from libraries that need not be imported or that have names like this one."""
+    bundled_first = sorted(adapters().items(), key=lambda item: item[1].library.extra is not None)
+    here = {source: a for source, a in bundled_first if a.library.installed}
+    cheap = {s: a for s, a in here.items() if isinstance(a.ids, tuple) or a.library.imported or a.looks_like(name)}
+    return [("", other) for other in our_names()] + [(source, other) for source, a in cheap.items() for other in a.names]
+
+
+def _to_install(name: str) -> str:
+    missing = {source: a for source, a in adapters().items() if not a.library.installed}
+    for source, adapter in missing.items():
+        if adapter.looks_like(name):
+            return f"; {source} has it: {adapter.library.how_to_get}"
+    return "; `evolute envs` lists what else can be installed" if missing else ""

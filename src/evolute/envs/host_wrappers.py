@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 
 from evolute.envs.interface import HostEnv, Vector
-from evolute.envs.jax_wrappers import scaled_space, stacked_space
+from evolute.envs.spaces import scaled_space, stacked_space
 
 Array = np.ndarray[Any, Any]
 

@@ -1,6 +1,6 @@
 """Wrappers around JAX envs: time limit, action repeat, frame stack, and scales of observations and rewards.
 
-Each is a JaxEnv around a JaxEnv. A time limit counts the steps of what it wraps, so it stands inside an action repeat.
+Each is a JaxEnv around a JaxEnv. A time limit counts the steps of what it wraps, so it goes inside an action repeat.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import gymnasium
 import jax
 import jax.numpy as jnp
-import numpy as np
-from gymnasium.spaces import Box
 
 from evolute.envs.flatten import flat_space, flatten
 from evolute.envs.interface import JaxEnv, Step
+from evolute.envs.spaces import scaled_space, stacked_space
 
 
 class Timed(NamedTuple):
@@ -131,19 +130,3 @@ def innermost(env: JaxEnv, state: Any) -> tuple[JaxEnv, Any]:
         state = state.inner if isinstance(env, (TimeLimit, FrameStack)) else state
         env = env._env
     return env, state
-
-
-def stacked_space(space: gymnasium.Space[Any], count: int) -> Box:
-    """The space of `count` observations along the last axis."""
-    assert isinstance(space, Box)
-    low, high = (np.concatenate([bound] * count, axis=-1) for bound in (space.low, space.high))
-    return Box(low, high, dtype=low.dtype.type)
-
-
-def scaled_space(space: gymnasium.Space[Any], scale: float) -> Box:
-    """The space of observations times a constant."""
-    assert isinstance(space, Box)
-    if scale == 1.0:
-        return space
-    bounds = np.sort([space.low.astype(np.float32) * scale, space.high.astype(np.float32) * scale], axis=0)
-    return Box(bounds[0], bounds[1], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Pictures as a file: a GIF, or a video."""
+"""Frames as a file: a GIF, or an MP4 video."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -19,15 +18,17 @@ import gymnasium
 import numpy as np
 
 from evolute.core.names import closest
+from evolute.envs.adapter import Adapter, Library
 from evolute.envs.flatten import flat_space, flatten
 from evolute.envs.interface import Vector
 from evolute.envs.qt import load_qt
 from evolute.envs.spaces import supported
 
 Array = np.ndarray[Any, Any]
+LIBRARY = Library(("envpool",), "envpool", "envpool:Pong-v5", "Atari, MuJoCo, dm_control and more, in C++")
 
 
-class envpool:  # noqa: N801 - a plug-in is named as users write it
+class EnvPoolEnv:
     """An env of envpool. `options` are those of `envpool.make`; `time_limit` replaces the env's own."""
 
     def __init__(self, name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> None:
@@ -91,13 +92,10 @@ class _Pool:
 
 @functools.cache
 def load() -> ModuleType:
-    """The library, or how to install it. What its Procgen is linked with has to be there before it is imported."""
+    """The library. What its Procgen is linked with has to be loaded before it is imported."""
     with contextlib.suppress(ValueError):
         load_qt()
-    try:
-        return importlib.import_module("envpool")
-    except ModuleNotFoundError as error:
-        raise ValueError(f"{error.name} is not installed; pip install 'evolute[envpool]'") from error
+    return LIBRARY.load("envpool")
 
 
 @functools.cache
@@ -112,3 +110,6 @@ def _quiet(env: Any) -> Any:
         warnings.simplefilter("ignore")
         _ = env.observation_space, env.action_space
     return env
+
+
+envpool = Adapter(library=LIBRARY, ids=ids, host=EnvPoolEnv, has_gymnasium_id=lambda name: name in ids(), priority=2)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from evolute.envs.adapter import OurEnv
 from evolute.envs.interface import Step
 
 GRAVITY = 9.8
@@ -27,7 +28,7 @@ class State(NamedTuple):
     time: jax.Array
 
 
-class cartpole:  # noqa: N801 - a plug-in is named as users write it
+class CartPole:
     """Balance a pole on a cart: +1 a step, until it falls, leaves the track, or 500 steps are over."""
 
     def __init__(self, *, time_limit: int = 500) -> None:
@@ -67,3 +68,6 @@ class cartpole:  # noqa: N801 - a plug-in is named as users write it
         picture[(np.abs(across) < 22) & (np.abs(up) < 11)] = (40, 40, 60)
         picture[(np.abs(beside) < 4) & (along > 0) & (along < 100)] = (217, 95, 2)
         return picture
+
+
+cartpole = OurEnv(CartPole, same_as=("CartPole-v1",))

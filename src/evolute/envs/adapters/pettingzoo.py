@@ -7,6 +7,7 @@ see and do things of one kind. An agent that is out sees zeros and gains nothing
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,15 +17,19 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from evolute.envs.adapter import Adapter, Library
 from evolute.envs.flatten import flat_space, flatten
 from evolute.envs.interface import Vector
 from evolute.envs.spaces import supported
 
 Array = np.ndarray[Any, Any]
+LIBRARY = Library(
+    ("pettingzoo",), "pettingzoo", "pettingzoo:sisl.pursuit_v5", "parallel environments, one policy for all agents"
+)
 FAMILIES = ("butterfly", "classic", "sisl")
 
 
-class pettingzoo:  # noqa: N801 - a plug-in is named as users write it
+class PettingZooEnv:
     """A parallel environment. `options` are those of its `parallel_env`."""
 
     time_limit: int | None = None
@@ -64,7 +69,7 @@ class pettingzoo:  # noqa: N801 - a plug-in is named as users write it
             if (error.name or "").startswith("pettingzoo."):
                 raise ValueError(f"PettingZoo has no environment {self._name!r}; name one as in sisl.pursuit_v5") from error
             raise ValueError(
-                f"pettingzoo:{self._name} needs {error.name}, which is not installed; pip install 'evolute[pettingzoo]'"
+                f"pettingzoo:{self._name} needs {error.name}, which is not installed; {LIBRARY.how_to_get}"
             ) from error
         return module.parallel_env(**self._options)
 
@@ -133,6 +138,10 @@ class _Games:
 
 def ids() -> tuple[str, ...]:
     """The modules of PettingZoo that name a parallel environment, as family.name."""
-    root = Path(importlib.import_module("pettingzoo").__path__[0])
-    found = [path for family in FAMILIES for path in sorted((root / family).glob("*.py")) if re.search(r"_v\d+$", path.stem)]
-    return tuple(f"{path.parent.name}.{path.stem}" for path in found if "parallel_env" in path.read_text())
+    package = importlib.util.find_spec("pettingzoo")
+    root = Path(package.submodule_search_locations[0]) if package and package.submodule_search_locations else Path()
+    files = [path for family in FAMILIES for path in sorted((root / family).glob("*.py")) if re.search(r"_v\d+$", path.stem)]
+    return tuple(f"{path.parent.name}.{path.stem}" for path in files if "parallel_env" in path.read_text())
+
+
+pettingzoo = Adapter(library=LIBRARY, ids=ids, host=PettingZooEnv)

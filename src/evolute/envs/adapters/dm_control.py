@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,24 +9,27 @@ import gymnasium
 import numpy as np
 
 from evolute.core.names import closest
+from evolute.envs.adapter import Adapter, Library
+from evolute.envs.gymnasium_wrappers import time_limited
 from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.interface import HostEnv
 
+LIBRARY = Library(("dm_control",), "dm_control", "dm_control:cheetah-run", "DeepMind's control suite")
 LENGTH = 1000
 """Steps of an episode of the suite."""
 
 
-def dm_control(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
+def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
     """A task of the suite, as `domain-task`. Its observations side by side are one vector."""
     limit = min(time_limit or LENGTH, LENGTH)
-    return SyncHostEnv(lambda: gymnasium.wrappers.TimeLimit(single(name, options), limit), action_repeat=action_repeat)
+    return SyncHostEnv(lambda: single(name, options, time_limit=limit), action_repeat=action_repeat)
 
 
-def single(name: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+def single(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> gymnasium.Env[Any, Any]:
     """One env; `options` are those of the task."""
     if name not in ids():
         raise ValueError(f"dm_control has no task {name!r}{closest(name, ids())}")
-    return _Task(name, options)
+    return time_limited(_Task(name, options), time_limit)
 
 
 def ids() -> tuple[str, ...]:
@@ -77,7 +79,7 @@ def _flat(step: Any) -> np.ndarray[Any, Any]:
 
 
 def _suite() -> Any:
-    try:
-        return importlib.import_module("dm_control.suite")
-    except ModuleNotFoundError as error:
-        raise ValueError(f"dm_control needs {error.name}, which is not installed; pip install 'evolute[dm_control]'") from error
+    return LIBRARY.load("dm_control.suite")
+
+
+dm_control = Adapter(library=LIBRARY, ids=ids, host=host, single=single)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from evolute.core.names import closest
+from evolute.envs.adapter import Adapter, Library
 from evolute.envs.interface import Step
-from evolute.envs.state_types import strongly_typed, typed_like
 
-# Ids that mean the same in gymnax as in Gymnasium, which tests/envs/test_gymnax.py compares step by step.
+if TYPE_CHECKING:
+    import jax
+
+LIBRARY = Library(("gymnax",), "gymnax", "gymnax:Breakout-MinAtar", "classic control, MinAtar and more, in JAX")
+# Ids that mean the same in gymnax as in Gymnasium; tests/envs/test_gymnax.py compares them step by step.
 SAME = ("Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1")
 
 
-class gymnax:  # noqa: N801 - a plug-in is named as users write it
+class GymnaxEnv:
     """An env of gymnax. `options` are its parameters, such as `max_steps_in_episode`, which `time_limit` sets too."""
 
     def __init__(self, name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> None:
@@ -38,30 +38,32 @@ class gymnax:  # noqa: N801 - a plug-in is named as users write it
         self.action_space = _space(self._env.action_space(self._params))
 
     def reset(self, key: jax.Array) -> tuple[Any, Any]:
+        from evolute.envs.state_types import strongly_typed
+
         obs, state = self._env.reset_env(key, self._params)
         return strongly_typed(state), self._seen(obs)
 
     def step(self, key: jax.Array, state: Any, action: jax.Array) -> Step:
+        import jax.numpy as jnp
+
+        from evolute.envs.state_types import typed_like
+
         obs, after, reward, terminated, _ = self._env.step_env(key, state, action, self._params)
         after = typed_like(after, state)
         truncated = self._env.is_truncated(after, self._params)
         return Step(after, self._seen(obs), jnp.float32(reward), jnp.bool_(terminated), jnp.bool_(truncated))
 
     def _seen(self, obs: Any) -> Any:
-        """The observation in the type that its space says, which a few envs do not keep to."""
-        return (
-            jnp.asarray(obs, self.observation_space.dtype) if isinstance(self.observation_space, gymnasium.spaces.Box) else obs
-        )
+        """The observation in the type of its space, which a few envs do not keep to."""
+        import jax.numpy as jnp
+
+        space = self.observation_space
+        return jnp.asarray(obs, space.dtype) if isinstance(space, gymnasium.spaces.Box) else obs
 
 
-@functools.cache
 def load() -> ModuleType:
-    """The library, or how to install it."""
-    try:
-        return importlib.import_module("gymnax")
-    except ModuleNotFoundError as error:
-        what = "six, which gymnax needs," if error.name == "six" else error.name
-        raise ValueError(f"{what} is not installed; pip install 'evolute[gymnax]'") from error
+    """The library."""
+    return LIBRARY.load("gymnax")
 
 
 def ids() -> tuple[str, ...]:
@@ -90,3 +92,13 @@ def _space(space: Any) -> gymnasium.Space[Any]:
         case spaces.Tuple():
             return gymnasium.spaces.Tuple([_space(part) for part in space.spaces])
     raise ValueError(f"a gymnax space of type {type(space).__name__}: only Discrete, Box, Dict and Tuple are understood")
+
+
+gymnax = Adapter(
+    library=LIBRARY,
+    ids=ids,
+    jax=GymnaxEnv,
+    has_gymnasium_id=lambda name: name in SAME,
+    priority=3,
+    only_here=r"-(MinAtar|bsuite|misc)$",
+)

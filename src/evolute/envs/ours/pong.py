@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from evolute.envs.adapter import OurEnv
 from evolute.envs.interface import Step
 
 ARENA = 160
@@ -120,7 +121,7 @@ def frame(state: State) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return picture
 
 
-class pong:  # noqa: N801 - a plug-in is named as users write it
+class Pong:
     """A game of 20 rounds against the built-in opponent: ±1 a point, 10 numbers to see, up, stop or down to do."""
 
     def __init__(self, *, seat: Literal["left", "right"] = "left") -> None:
@@ -185,3 +186,6 @@ def _before(velocity: jax.Array) -> jax.Array:
 def _draw(picture: np.ndarray[Any, Any], centre: Any, size: tuple[int, int], colour: tuple[int, int, int]) -> None:
     left, top = (round(float(middle) - length / 2) for middle, length in zip(centre, size, strict=True))
     picture[max(top, 0) : top + size[1], max(left, 0) : left + size[0]] = colour
+
+
+pong = OurEnv(Pong)

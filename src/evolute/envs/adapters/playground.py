@@ -7,16 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from evolute.core.names import closest
-from evolute.envs.brax_style import BraxStyle, library
+from evolute.envs.adapter import Adapter, Library
 from evolute.envs.interface import JaxEnv
-from evolute.envs.jax_wrappers import TimeLimit
+
+LIBRARY = Library(("mujoco_playground",), "playground", "playground:CartpoleBalance", "MuJoCo Playground (MJX), in JAX")
+ONLY_HERE = r"^(Acrobot|Cartpole|Cheetah|Finger|Fish|Humanoid|Panda|Pendulum|Walker)[A-Z]\w+$"
 
 
-def playground(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> JaxEnv:
+def make(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> JaxEnv:
     """An env of the Playground. `options` override its config; physics run in JAX unless they say otherwise (`impl`)."""
+    from evolute.envs.brax_style import BraxStyle
+    from evolute.envs.jax_wrappers import TimeLimit
+
     if name not in ids():
         raise ValueError(f"playground has no environment {name!r}{closest(name, ids())}")
-    registry = library("mujoco_playground", "playground").registry
+    registry = LIBRARY.load("mujoco_playground").registry
     config = registry.get_default_config(name)
     overrides = {**({"impl": "jax"} if "impl" in config else {}), **options}
     try:
@@ -33,4 +38,7 @@ def playground(name: str, options: Mapping[str, Any], *, time_limit: int | None 
 
 def ids() -> tuple[str, ...]:
     """All names that the Playground knows."""
-    return tuple(library("mujoco_playground", "playground").registry.ALL_ENVS)
+    return tuple(LIBRARY.load("mujoco_playground").registry.ALL_ENVS)
+
+
+playground = Adapter(library=LIBRARY, ids=ids, jax=make, only_here=ONLY_HERE)

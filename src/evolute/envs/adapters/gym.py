@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import warnings
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,18 +11,24 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from evolute.core.names import closest
+from evolute.envs.adapter import Adapter, Library
 from evolute.envs.gym_cartpole import ENTRY_POINT, GymCartPole
 from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.host_vector import VectorHostEnv
 from evolute.envs.interface import HostEnv
 from evolute.envs.library_warnings import known_warnings_ignored
 
-_PACKAGES = {"box2d": "Box2D", "mujoco": "mujoco"}  # what the parts of Gymnasium need, by their extra
-ATTACHED = {("ALE/", "/"): ("ale_py", "atari"), ("/", "BulletEnv-v0"): ("pybullet_envs_gymnasium", "pybullet")}
-"""Ids that another library registers when it is imported, by how they begin or end: that library, and its extra."""
+LIBRARY = Library(("gymnasium",), None, "gym:CartPole-v1", "any registered Gymnasium id")
+PARTS = {
+    "box2d": Library(("Box2D",), "box2d", "LunarLander-v3", "Gymnasium's Box2D"),
+    "mujoco": Library(("mujoco",), "mujoco", "HalfCheetah-v5", "Gymnasium's MuJoCo"),
+    "pybullet": Library(("pybullet_envs_gymnasium",), "pybullet", "AntBulletEnv-v0", "PyBullet's robots"),
+}
+REGISTERED_ON_IMPORT = {r"^ALE/": ("ale_py", "atari"), r"BulletEnv-v0$": ("pybullet_envs_gymnasium", "pybullet")}
+"""Patterns of ids that another library registers when it is imported: that library, and its extra."""
 
 
-def gym(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
+def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
     """The fastest way to step many copies: the vectorised version of an env if it has one, else a loop over single ones.
 
     `time_limit` replaces the registered one. Actions can be repeated in single envs only.
@@ -38,14 +44,15 @@ def gym(name: str, options: Mapping[str, Any], *, time_limit: int | None = None,
             return gymnasium.make_vec(name, count, "vector_entry_point", **settings)
 
         return VectorHostEnv(vector, time_limit=limit)
-    return SyncHostEnv(lambda: single(name, settings), action_repeat=action_repeat)
+    return SyncHostEnv(lambda: single(name, options, time_limit=time_limit), action_repeat=action_repeat)
 
 
-def single(name: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
-    """One env, as for watching it; a missing dependency is told in one sentence."""
+def single(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> gymnasium.Env[Any, Any]:
+    """One env. `time_limit` replaces the registered one. A missing dependency is a ValueError that says what to install."""
+    settings = {**options, "max_episode_steps": time_limit} if time_limit else options
     try:
         with known_warnings_ignored(str(registered(name).entry_point)):
-            return gymnasium.make(name, disable_env_checker=True, **options)
+            return gymnasium.make(name, disable_env_checker=True, **settings)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
         raise ValueError(_missing(name, error)) from error
 
@@ -56,7 +63,7 @@ def registered(name: str) -> gymnasium.envs.registration.EnvSpec:
     if module:
         _import(module, name)
     if name not in gymnasium.registry:
-        _attach(name)
+        _import_what_registers(name)
     if name not in gymnasium.registry:
         raise ValueError(f"Gymnasium has no environment {name!r}{closest(name, gymnasium.registry)}")
     return gymnasium.registry[name]
@@ -69,26 +76,29 @@ def _import(module: str, name: str) -> None:
         raise ValueError(f"gym:{module}:{name}: there is no module {error.name!r} to import") from error
 
 
-def _attach(name: str) -> None:
-    """Import the library that registers an id, if it is one of those."""
-    for (start, end), (library, extra) in ATTACHED.items():
-        if name.startswith(start) or name.endswith(end):
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    gymnasium.register_envs(importlib.import_module(library))
-            except ModuleNotFoundError as error:
-                raise ValueError(_advice(name, str(error.name), extra)) from error
+def ids() -> tuple[str, ...]:
+    """All ids that are registered by now."""
+    return tuple(gymnasium.registry)
+
+
+def has(name: str) -> bool:
+    """Whether an id is registered, or would be once the library that has it is imported."""
+    return name in gymnasium.registry or any(re.search(pattern, name) for pattern in REGISTERED_ON_IMPORT)
+
+
+def _import_what_registers(name: str) -> None:
+    for pattern, (module, extra) in REGISTERED_ON_IMPORT.items():
+        if re.search(pattern, name):
+            gymnasium.register_envs(Library((module,), extra, name, "").load(module))
 
 
 def _missing(name: str, error: Exception) -> str:
     entry = str(registered(name).entry_point)
-    extra = next((extra for extra in _PACKAGES if entry.startswith(f"gymnasium.envs.{extra}")), None)
-    if extra is None:
+    part = next((part for key, part in PARTS.items() if entry.startswith(f"gymnasium.envs.{key}")), None)
+    if part is None:
         return f"{name} needs a package that is not installed: {error}"
     package = error.name if isinstance(error, ModuleNotFoundError) else None
-    return _advice(name, package or _PACKAGES[extra], extra)
+    return f"{name} needs {package or part.modules[0]}, which is not installed; {part.how_to_get}"
 
 
-def _advice(name: str, package: str, extra: str) -> str:
-    return f"{name} needs {package}, which is not installed; pip install 'evolute[{extra}]'"
+gym = Adapter(library=LIBRARY, ids=ids, host=host, single=single, has_gymnasium_id=has, priority=1, parts=PARTS)

@@ -1,7 +1,7 @@
 """The 16 games of Procgen (Cobbe et al. 2020), by EnvPool: `procgen:bigfish`.
 
-`procgen.num_levels=200` trains on 200 levels, from `procgen.start_level` on; 0 stands for the whole distribution, which is
-also what a member is tested on. `procgen.mode` is easy, hard and what else a game has.
+`procgen.num_levels=200` trains on 200 levels, from `procgen.start_level` on; 0 means the whole distribution, which is
+also what a member is tested on. `procgen.mode` is easy, hard or another mode that the game has.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from evolute.core.names import closest
-from evolute.envs.envpool import envpool
-from evolute.envs.envpool import ids as all_ids
+from evolute.envs.adapter import Adapter, Library
+from evolute.envs.adapters.envpool import EnvPoolEnv
+from evolute.envs.adapters.envpool import ids as all_ids
 from evolute.envs.interface import HostEnv
 from evolute.envs.qt import load_qt
 
+LIBRARY = Library(("envpool", "PyQt5"), "procgen", "procgen:bigfish", "Procgen's 16 games, by EnvPool")
 GAMES = (
     *("bigfish", "bossfight", "caveflyer", "chaser", "climber", "coinrun", "dodgeball", "fruitbot"),
     *("heist", "jumper", "leaper", "maze", "miner", "ninja", "plunder", "starpilot"),
 )
-HELD_OUT = {"num_levels": 0, "start_level": 0}
-"""The options of the environment that members are tested in: all levels."""
+ALL_LEVELS = {"num_levels": 0, "start_level": 0}
 
 
-def procgen(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
+def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
     """A game of Procgen, with images [64, 64, 3]."""
     load_qt()
     _retry()
@@ -38,7 +39,7 @@ def procgen(name: str, options: Mapping[str, Any], *, time_limit: int | None = N
             known.removeprefix(name.capitalize())[:-3].lower() for known in all_ids() if known.startswith(name.capitalize())
         ]
         raise ValueError(f"procgen.mode={options['mode']}: {name} has {', '.join(modes)}")
-    return envpool(task, made_with, time_limit=time_limit, action_repeat=action_repeat)
+    return EnvPoolEnv(task, made_with, time_limit=time_limit, action_repeat=action_repeat)
 
 
 def _retry() -> None:
@@ -48,6 +49,4 @@ def _retry() -> None:
         importlib.reload(module)
 
 
-def ids() -> tuple[str, ...]:
-    """All games."""
-    return GAMES
+procgen = Adapter(library=LIBRARY, ids=GAMES, host=host, test_options=ALL_LEVELS)

@@ -19,8 +19,8 @@ def drawn(render_mode=None):
     return gymnasium.make("CartPole-v1", render_mode=render_mode)
 
 
-def filmed(spec, *, flat=True, limit=5):
-    """The pictures of an episode of random actions, and the observations that led to them."""
+def rendered(spec, *, flat=True, limit=5):
+    """The frames of an episode of random actions, and the observations that led to them."""
     env = make_env(spec)
     env.action_space.seed(0)
     seen = []
@@ -51,9 +51,9 @@ def filmed(spec, *, flat=True, limit=5):
     ids=lambda spec: spec.name + (" wrapped" if spec.frame_stack > 1 else ""),
 )
 def test_an_episode_is_drawn_and_a_policy_sees_what_it_is_trained_on(spec):
-    pictures, seen, space = filmed(spec)
-    assert len(pictures) >= 1
-    for picture in pictures:
+    frames, seen, space = rendered(spec)
+    assert len(frames) >= 1
+    for picture in frames:
         assert picture.dtype == np.uint8
         assert picture.ndim == 3
         assert min(picture.shape[:2]) >= 64
@@ -62,7 +62,7 @@ def test_an_episode_is_drawn_and_a_policy_sees_what_it_is_trained_on(spec):
 
 
 def test_stacked_frames_begin_with_the_first_and_end_with_the_newest():
-    _, seen, _ = filmed(EnvSpec("gym:CartPole-v1", frame_stack=2))
+    _, seen, _ = rendered(EnvSpec("gym:CartPole-v1", frame_stack=2))
     np.testing.assert_array_equal(seen[0][:4], seen[0][4:])
     for before, after in itertools.pairwise(seen):
         np.testing.assert_array_equal(before[4:], after[:4])
@@ -70,12 +70,12 @@ def test_stacked_frames_begin_with_the_first_and_end_with_the_newest():
 
 
 def test_a_policy_that_takes_observations_as_they_come_is_given_them_so():
-    _, seen, _ = filmed(EnvSpec("gym:FrozenLake-v1"), flat=False)
+    _, seen, _ = rendered(EnvSpec("gym:FrozenLake-v1"), flat=False)
     assert {np.shape(obs) for obs in seen} == {()}
 
 
 def test_what_cannot_be_drawn_says_so():
     with pytest.raises(ValueError, match="undrawn cannot be rendered: its render_mode is None, and must be 'rgb_array'"):
-        filmed(EnvSpec("tests.envs.test_render:undrawn"))
-    with pytest.raises(ValueError, match="cannot be drawn; its scores can be measured without --film"):
-        filmed(EnvSpec("gymnax:PointRobot-misc"))
+        rendered(EnvSpec("tests.envs.test_render:undrawn"))
+    with pytest.raises(ValueError, match="cannot be rendered; its scores can be had without a video"):
+        rendered(EnvSpec("gymnax:PointRobot-misc"))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import evolute
-from evolute.envs.find import find
+from evolute.envs.make import make_env
 from evolute.envs.spec import EnvSpec
 
 TINY = {"network": "cnn", "widths": [64], "activation": "relu", "envs": 16, "unroll": 32, "epochs": 2, "minibatches": 4}
@@ -22,7 +22,7 @@ TOLD = {"lr": 1e-3, "entropy": 0.01, "discount": 0.99, "normalize_reward": True,
 
 def random_play(game: str, levels: int, episodes: int = 200) -> list[float]:
     """Returns of uniformly random actions."""
-    vector = find(EnvSpec(f"procgen:{game}", {"num_levels": levels})).vector([list(range(16))])
+    vector = make_env(EnvSpec(f"procgen:{game}", {"num_levels": levels})).vector([list(range(16))])
     rng = np.random.default_rng(0)
     running, returns = np.zeros(16), []
     vector.reset()

@@ -52,7 +52,7 @@ class Policy:
             given = f"an array {obs.shape}" if obs.dtype.kind in "biuf" else type(obs[()]).__name__
             raise ValueError(
                 f"an observation is {shape[0]} numbers, and this is {given}; observations of other spaces become such by "
-                "evolute.envs.flat.flatten(space, observation, numpy), those of wrapped environments by their wrappers"
+                "evolute.envs.flatten.flatten(space, observation, numpy), those of wrapped environments by their wrappers"
             )
         return obs.size == shape[0] and obs.shape != (1, shape[0]) and obs.ndim != 4
 

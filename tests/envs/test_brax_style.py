@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from evolute.envs.find import find
+from evolute.envs.make import make_env
 from evolute.envs.spec import EnvSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 )
 def test_steps_and_is_cut_by_the_time_limit_only(library, name):
     pytest.importorskip(library)
-    env = find(EnvSpec(name, time_limit=3))
+    env = make_env(EnvSpec(name, time_limit=3))
 
     def step(state, key):
         taken = env.step(key, state, jnp.zeros(env.action_space.shape))
@@ -38,7 +38,7 @@ def test_steps_and_is_cut_by_the_time_limit_only(library, name):
 def test_an_unknown_name_is_told_with_the_closest(library, name):
     pytest.importorskip(library)
     with pytest.raises(ValueError, match=r"has no environment .*did you mean"):
-        find(EnvSpec(name))
+        make_env(EnvSpec(name))
 
 
 @pytest.mark.parametrize(("library", "name"), [("brax", "brax:ant"), ("mujoco_playground", "playground:CartpoleBalance")])
@@ -48,4 +48,4 @@ def test_a_missing_library_is_told_with_the_extra(library, name, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     source = name.partition(":")[0]
     with pytest.raises(ValueError, match=rf"is not installed; pip install 'evolute\[{source}\]'"):
-        find(EnvSpec(name))
+        make_env(EnvSpec(name))

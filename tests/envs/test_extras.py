@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import tomllib
+from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
 from rows import alone_as_among_others, play
 
-from evolute.envs import known, minatar, qt
-from evolute.envs.find import find, held_out
-from evolute.envs.known import LIBRARIES, PARTS
-from evolute.envs.pettingzoo import pettingzoo
-from evolute.envs.procgen import GAMES, procgen
-from evolute.envs.single import single
+from evolute.envs import qt
+from evolute.envs.adapters import minatar
+from evolute.envs.adapters.pettingzoo import PettingZooEnv
+from evolute.envs.adapters.procgen import GAMES, host
+from evolute.envs.catalog import adapters
+from evolute.envs.gymnasium_env import gymnasium_maker
+from evolute.envs.make import make_env, spec_for_testing
 from evolute.envs.spec import EnvSpec
 
 STEPPED = {
@@ -42,7 +45,7 @@ def need(module):
 def test_it_is_stepped(name):
     module, shape, kind = STEPPED[name]
     need(module)
-    env = find(EnvSpec(name))
+    env = make_env(EnvSpec(name))
     rows = 8 if name.startswith("pettingzoo") else 2
     obs, rewards, terminated, truncated = play(env, [list(range(rows))], length=5)
     assert (obs.shape, obs.dtype) == ((6, rows, *shape), kind)
@@ -55,38 +58,38 @@ def test_it_is_stepped(name):
 @pytest.mark.parametrize("game", GAMES)
 def test_each_game_of_procgen_is_stepped(game):
     need("PyQt5")
-    obs = play(procgen(game, {"num_levels": 1}), [[1]], length=3)[0]
+    obs = play(host(game, {"num_levels": 1}), [[1]], length=3)[0]
     assert obs.shape == (4, 1, 64, 64, 3)
 
 
 def test_procgen_has_modes_levels_and_a_held_out_version():
     need("PyQt5")
     spec = EnvSpec("procgen:bigfish", {"num_levels": 1, "start_level": 7})
-    first = [play(find(spec), [[seed]], length=1)[0][0, 0] for seed in (1, 2)]
+    first = [play(make_env(spec), [[seed]], length=1)[0][0, 0] for seed in (1, 2)]
     np.testing.assert_array_equal(*first)  # one level looks the same whatever the seed
-    unseen = held_out(spec)
+    unseen = spec_for_testing(spec)
     assert unseen.options == {"num_levels": 0, "start_level": 0}
-    others = [play(find(unseen), [[seed]], length=1)[0][0, 0] for seed in (1, 2)]
+    others = [play(make_env(unseen), [[seed]], length=1)[0][0, 0] for seed in (1, 2)]
     assert (others[0] != others[1]).any()
-    assert held_out(EnvSpec("cartpole")) is None
+    assert spec_for_testing(EnvSpec("cartpole")) is None
     with pytest.raises(ValueError, match=r"procgen\.mode=extreme: bigfish has easy, hard"):
-        procgen("bigfish", {"mode": "extreme"})
+        host("bigfish", {"mode": "extreme"})
     with pytest.raises(ValueError, match="did you mean 'bigfish'"):
-        procgen("bigfsh", {})
+        host("bigfsh", {})
 
 
 def test_a_member_of_a_game_with_several_agents_is_the_same_alone_as_among_others():
     need("pettingzoo")
-    env = pettingzoo("classic.rps_v2", {"max_cycles": 7})
+    env = PettingZooEnv("classic.rps_v2", {"max_cycles": 7})
     assert env.observation_space.shape == (4,)
     alone_as_among_others(env, length=20)
     with pytest.raises(ValueError, match="multiple"):
         env.vector([[1, 2, 3]])
 
 
-def test_all_agents_of_a_game_end_together_and_then_begin_anew():
+def test_all_agents_of_a_game_end_together_and_then_start_again():
     need("pettingzoo")
-    _, rewards, terminated, truncated = play(pettingzoo("classic.rps_v2", {"max_cycles": 3}), [[1, 2]], length=8)
+    _, rewards, terminated, truncated = play(PettingZooEnv("classic.rps_v2", {"max_cycles": 3}), [[1, 2]], length=8)
     ends = (terminated | truncated)[:, 0]
     assert ends.tolist() == (terminated | truncated)[:, 1].tolist()
     assert np.flatnonzero(ends)[:2].tolist() == [2, 6]
@@ -95,7 +98,7 @@ def test_all_agents_of_a_game_end_together_and_then_begin_anew():
 
 def test_atari_is_preprocessed_in_the_standard_way():
     need("ale_py")
-    env = single(EnvSpec("atari:Pong", {"noop_max": 0}))()
+    env = gymnasium_maker(EnvSpec("atari:Pong", {"noop_max": 0}))()
     obs, _ = env.reset(seed=1)
     assert (obs[..., 0] == obs[..., 3]).all()
     seen = [env.step(2)[0] for _ in range(4)]
@@ -107,7 +110,7 @@ def test_atari_is_preprocessed_in_the_standard_way():
 
 def test_the_control_suite_ends_by_its_time_and_follows_from_its_seed():
     need("dm_control")
-    make = single(EnvSpec("dm_control:cartpole-balance", time_limit=5))
+    make = gymnasium_maker(EnvSpec("dm_control:cartpole-balance", time_limit=5))
     one, other = make(), make()
     first, again = one.reset(seed=3)[0], other.reset(seed=3)[0]
     np.testing.assert_array_equal(first, again)
@@ -120,17 +123,18 @@ def test_brax_is_stepped():
     need("brax")
     import jax
 
-    env = find(EnvSpec("brax:inverted_pendulum", {"backend": "spring"}))
+    env = make_env(EnvSpec("brax:inverted_pendulum", {"backend": "spring"}))
     state, obs = jax.jit(env.reset)(jax.random.key(0))
     moved = jax.jit(env.step)(jax.random.key(1), state, np.zeros(1, np.float32))
     assert obs.shape == moved.obs.shape == (4,)
 
 
-@pytest.mark.parametrize("library", [*LIBRARIES, *PARTS])
-def test_every_library_has_an_extra_and_an_example(library):
-    row = {**LIBRARIES, **PARTS}[library]
-    assert row.extra is None or row.get == f"pip install 'evolute[{row.extra}]'"
-    assert row.example.startswith(f"{library}:") or library in PARTS
+def test_every_library_has_an_extra_and_an_example():
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for source, adapter in adapters().items():
+        assert adapter.library.example.startswith(f"{source}:")
+        for library in (adapter.library, *adapter.parts.values()):
+            assert library.extra is None or library.extra in extras
 
 
 @pytest.mark.parametrize(
@@ -155,7 +159,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(name, missing, ex
     for known_id in [known_id for known_id in gymnasium.registry if known_id.endswith("BulletEnv-v0")]:
         monkeypatch.delitem(gymnasium.registry, known_id)
     with pytest.raises(ValueError, match=rf"pip install 'evolute\[{extra}\]'") as caught:
-        find(EnvSpec(name))
+        make_env(EnvSpec(name))
     assert "\n" not in str(caught.value)
 
 
@@ -172,4 +176,3 @@ def test_procgen_without_its_libraries_says_what_to_install(monkeypatch):
 def test_games_that_are_not_there_are_told():
     with pytest.raises(ValueError, match="did you mean 'Breakout'"):
         minatar.single("Brakout", {})
-    assert "minatar" in known.SOURCES

@@ -8,26 +8,26 @@ import pytest
 import tests.envs.host_probes  # noqa: F401 - registers its envs
 from rows import alone_as_among_others, play
 
-from evolute.envs.gym import gym
+from evolute.envs.adapters.gym import host
 from evolute.envs.gym_cartpole import GymCartPole
-from evolute.envs.joined import JoinedEnv
-from evolute.envs.serial import SerialEnv
+from evolute.envs.host_sync import SyncHostEnv
+from evolute.envs.host_vector import VectorHostEnv
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("CartPole-v1", GymCartPole), ("phys2d/CartPole-v1", JoinedEnv), ("Acrobot-v1", SerialEnv)]
+    ("name", "kind"), [("CartPole-v1", GymCartPole), ("phys2d/CartPole-v1", VectorHostEnv), ("Acrobot-v1", SyncHostEnv)]
 )
 def test_takes_the_fastest_way_of_stepping_many(name, kind):
-    assert isinstance(gym(name, {}), kind)
+    assert isinstance(host(name, {}), kind)
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "probes/ActionByObs-v0", "phys2d/CartPole-v1"])
 def test_a_member_is_the_same_alone_as_among_others(name):
-    alone_as_among_others(gym(name, {}))
+    alone_as_among_others(host(name, {}))
 
 
 def test_vectorised_cartpole_steps_as_single_ones_do():
-    ours, single = gym("CartPole-v1", {}), gymnasium.make("CartPole-v1")
+    ours, single = host("CartPole-v1", {}), gymnasium.make("CartPole-v1")
     vector = ours.vector([[5, 6]])
     obs = vector.reset()
     single.reset()
@@ -43,7 +43,7 @@ def test_vectorised_cartpole_steps_as_single_ones_do():
 
 
 def test_copies_of_cartpole_start_differently_and_anew_after_every_end():
-    obs, _, terminated, _ = play(gym("CartPole-v1", {}), [[1, 2], [3, 4]], length=100)
+    obs, _, terminated, _ = play(host("CartPole-v1", {}), [[1, 2], [3, 4]], length=100)
     starts = np.concatenate([obs[0], obs[2:][terminated[:-1]]])
     assert len(np.unique(starts[:, 0])) == len(starts) > 10
     assert np.abs(starts).max() <= 0.05
@@ -51,34 +51,34 @@ def test_copies_of_cartpole_start_differently_and_anew_after_every_end():
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Acrobot-v1", "phys2d/CartPole-v1"])
 def test_the_time_limit_replaces_the_registered_one(name):
-    env = gym(name, {}, time_limit=7)
+    env = host(name, {}, time_limit=7)
     assert env.time_limit == 7
     *_, truncated = play(env, [[1]], length=7)
     assert truncated[:, 0].tolist() == [False] * 6 + [True]
-    assert gym(name, {}).time_limit == 500
+    assert host(name, {}).time_limit == 500
 
 
 @pytest.mark.parametrize("action_repeat", [1, 2])
 def test_options_reach_the_env(action_repeat):
-    env = gym("CartPole-v1", {"sutton_barto_reward": True}, action_repeat=action_repeat)
+    env = host("CartPole-v1", {"sutton_barto_reward": True}, action_repeat=action_repeat)
     rewards = play(env, [[1]], length=9)[1]
     assert set(rewards[:, 0].tolist()) <= {0.0, -1.0}
 
 
 def test_the_registered_options_are_kept():
-    assert isinstance(gym("CartPole-v0", {}), GymCartPole)
-    assert gym("CartPole-v0", {}).time_limit == 200
+    assert isinstance(host("CartPole-v0", {}), GymCartPole)
+    assert host("CartPole-v0", {}).time_limit == 200
 
 
 def test_a_module_that_registers_an_id_is_imported():
-    assert isinstance(gym("tests.envs.host_probes:probes/TrueEnd-v0", {}), SerialEnv)
+    assert isinstance(host("tests.envs.host_probes:probes/TrueEnd-v0", {}), SyncHostEnv)
     with pytest.raises(ValueError, match="no module 'nowhere' to import"):
-        gym("nowhere:Env-v0", {})
+        host("nowhere:Env-v0", {})
 
 
 def test_an_unknown_id_is_told_with_the_closest():
     with pytest.raises(ValueError, match="Gymnasium has no environment 'CartPoel-v1'; did you mean 'CartPole-v1'"):
-        gym("CartPoel-v1", {})
+        host("CartPoel-v1", {})
 
 
 @pytest.mark.parametrize(
@@ -99,16 +99,16 @@ def test_a_missing_dependency_is_told_with_the_extra_that_has_it(name, module, e
     for attached in [attached for attached in gymnasium.registry if attached.startswith("ALE/")]:
         monkeypatch.delitem(gymnasium.registry, attached)
     with pytest.raises(ValueError, match=rf"^{name} needs {module}, which is not installed; pip install 'evolute\[{extra}\]'$"):
-        gym(name, {})
+        host(name, {})
 
 
 def test_box2d_can_be_imported_although_warnings_are_errors():
     pytest.importorskip("pygame")
-    assert gym("LunarLander-v3", {}).observation_space.shape == (8,)
+    assert host("LunarLander-v3", {}).observation_space.shape == (8,)
 
 
 def test_mujoco_says_nothing_of_gymnasiums_old_models(capfd, tmp_path, monkeypatch):
     pytest.importorskip("mujoco")
     monkeypatch.chdir(tmp_path)
-    assert gym("HalfCheetah-v5", {}).observation_space.shape == (17,)
+    assert host("HalfCheetah-v5", {}).observation_space.shape == (17,)
     assert (*capfd.readouterr(), list(tmp_path.iterdir())) == ("", "", [])

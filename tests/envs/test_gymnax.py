@@ -7,7 +7,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 from twins import compare
 
-from evolute.envs.gymnax import SAME, gymnax, ids
+from evolute.envs.adapters.gymnax import SAME, GymnaxEnv, ids
 
 BODIES = {
     "CartPole-v1": ("x", "x_dot", "theta", "theta_dot"),
@@ -23,12 +23,12 @@ def test_ids_that_gymnasium_has_too_mean_the_same(name):
     def body(state):
         return [getattr(state, part) for part in BODIES[name]]
 
-    assert compare(gymnax(name, {}), name, body, seed=1, tolerance=2e-3 if name == "Acrobot-v1" else 1e-4) > 8
+    assert compare(GymnaxEnv(name, {}), name, body, seed=1, tolerance=2e-3 if name == "Acrobot-v1" else 1e-4) > 8
 
 
 @pytest.mark.parametrize("name", ["Breakout-MinAtar", "FourRooms-misc", "FrozenLake-misc", "Catch-bsuite"])
 def test_observations_lie_in_their_space_and_a_state_can_be_carried_through_a_loop(name):
-    env = gymnax(name, {})
+    env = GymnaxEnv(name, {})
     state, obs = env.reset(jax.random.key(0))
     last, steps = scan(env, state, action=0, length=5)
     assert obs.shape == env.observation_space.shape
@@ -39,9 +39,9 @@ def test_observations_lie_in_their_space_and_a_state_can_be_carried_through_a_lo
 
 
 def test_spaces_are_gymnasiums():
-    assert gymnax("Breakout-MinAtar", {}).observation_space == Box(0.0, 1.0, (10, 10, 4))
-    assert gymnax("Pendulum-v1", {}).action_space == Box(-2.0, 2.0, (1,))
-    assert gymnax("FrozenLake-misc", {}).observation_space == Discrete(16)
+    assert GymnaxEnv("Breakout-MinAtar", {}).observation_space == Box(0.0, 1.0, (10, 10, 4))
+    assert GymnaxEnv("Pendulum-v1", {}).action_space == Box(-2.0, 2.0, (1,))
+    assert GymnaxEnv("FrozenLake-misc", {}).observation_space == Discrete(16)
 
 
 def test_the_time_limit_truncates_and_a_fall_terminates():
@@ -50,13 +50,13 @@ def test_the_time_limit_truncates_and_a_fall_terminates():
         _, steps = scan(env, state, action=action, length=12)
         return np.flatnonzero(steps.terminated)[:1].tolist(), np.flatnonzero(steps.truncated)[:1].tolist()
 
-    fallen, cut = flags(gymnax("CartPole-v1", {}), 1)
+    fallen, cut = flags(GymnaxEnv("CartPole-v1", {}), 1)
     assert (5 < fallen[0] < 12, cut) == (True, [])
-    assert flags(gymnax("CartPole-v1", {}, time_limit=4), 1) == (fallen, [3])
+    assert flags(GymnaxEnv("CartPole-v1", {}, time_limit=4), 1) == (fallen, [3])
 
 
 def test_parameters_are_options():
-    slow, quick = (gymnax("CartPole-v1", {"tau": tau}) for tau in (0.01, 0.02))
+    slow, quick = (GymnaxEnv("CartPole-v1", {"tau": tau}) for tau in (0.01, 0.02))
     state, obs = quick.reset(jax.random.key(0))
     moved = [float(abs(env.step(jax.random.key(0), state, 1).obs - obs).max()) for env in (slow, quick)]
     assert moved[1] == pytest.approx(2 * moved[0], rel=1e-3)
@@ -71,7 +71,7 @@ def test_parameters_are_options():
 )
 def test_what_is_not_there_is_told(name, options, says):
     with pytest.raises(ValueError, match=says):
-        gymnax(name, options)
+        GymnaxEnv(name, options)
 
 
 def test_data_that_cannot_be_had_is_told(monkeypatch):
@@ -80,7 +80,7 @@ def test_data_that_cannot_be_had_is_told(monkeypatch):
 
     monkeypatch.setattr("gymnax.make", fail)
     with pytest.raises(ValueError, match=r"gymnax:MNISTBandit-bsuite downloads data .*no route to host"):
-        gymnax("MNISTBandit-bsuite", {})
+        GymnaxEnv("MNISTBandit-bsuite", {})
 
 
 def test_knows_many_names():

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from evolute.envs import pong as rules
-from evolute.envs.pong import DOWN, STOP, UP, built_in, fitness, frame, play, pong, start, view
+from evolute.envs.ours import pong as rules
+from evolute.envs.ours.pong import DOWN, STOP, UP, Pong, built_in, fitness, frame, play, start, view
 
 
 def games(policy, *, count: int, seat: str = "left"):
     """The last states, returns and lengths of whole games of a policy `(key, obs) -> action`."""
-    env = pong(seat=seat)
+    env = Pong(seat=seat)
 
     def game(key):
         def going(carry):
@@ -86,7 +86,7 @@ def test_everything_stays_in_the_arena():
     assert state.bats.max() <= rules.ARENA - rules.BAT_HEIGHT / 2
     assert state.ball.min() >= 2 - 1e-4
     assert state.ball.max() <= 158 + 1e-4
-    space = pong().observation_space
+    space = Pong().observation_space
     assert all(space.contains(np.asarray(seen)) for seen in recorded().left[0, ::50])
     assert np.abs(recorded().right).max() <= 1.0
 
@@ -217,4 +217,4 @@ def test_a_picture_shows_bats_and_ball():
 
 def test_an_unknown_seat_is_refused():
     with pytest.raises(ValueError, match="seat='middle'"):
-        pong(seat="middle")
+        Pong(seat="middle")

@@ -6,8 +6,8 @@ import numpy as np
 import probes
 import pytest
 
-from evolute.envs.find import find
 from evolute.envs.interface import JaxEnv
+from evolute.envs.make import make_env
 from evolute.envs.spec import EnvSpec
 
 
@@ -34,7 +34,7 @@ def match(obs, cue, time):
 @pytest.mark.parametrize("make", probes.ALL, ids=lambda make: make.__name__)
 def test_each_is_an_environment_and_found_by_name(make):
     assert isinstance(make(), JaxEnv)
-    found = find(EnvSpec(f"probes:{make.__name__}"))
+    found = make_env(EnvSpec(f"probes:{make.__name__}"))
     assert found.observation_space.contains(np.asarray(found.reset(jax.random.key(0))[1]))
 
 

@@ -6,7 +6,7 @@ import json
 
 from evolute.config.error import ConfigError
 from evolute.core.names import closest
-from evolute.envs.known import LIBRARIES, OURS, PARTS, ids
+from evolute.envs.catalog import adapters, our_names
 
 
 def listed(source: str | None, *, as_json: bool) -> None:
@@ -14,31 +14,33 @@ def listed(source: str | None, *, as_json: bool) -> None:
     if source is not None:
         _names(source, as_json=as_json)
         return
-    rows = {**LIBRARIES, **PARTS}
+    rows = {name: adapter.library for name, adapter in adapters().items()}
+    rows |= {name: part for adapter in adapters().values() for name, part in adapter.parts.items()}
     if as_json:
-        found = {
-            name: {"installed": row.installed, "get": row.get, "example": row.example, "has": row.has}
+        data = {
+            name: {"installed": row.installed, "get": row.how_to_get, "example": row.example, "has": row.has}
             for name, row in rows.items()
         }
-        print(json.dumps(found))
+        print(json.dumps(data))
         return
-    print(f"{'ours':11} installed  env={', env='.join(OURS)}")
+    print(f"{'ours':11} installed  env={', env='.join(our_names())}")
     for name, row in rows.items():
         if row.installed:
             print(f"{name:11} installed  env={row.example:27} {row.has}")
     for name, row in rows.items():
         if not row.installed:
-            print(f"{name:11} not yet    {row.get:31} {row.has}")
+            print(f"{name:11} not yet    {row.how_to_get:31} {row.has}")
     print("`evolute envs SOURCE` lists the names in one; your own is env=package.module:make")
 
 
 def _names(source: str, *, as_json: bool) -> None:
-    if source not in LIBRARIES:
-        raise ConfigError(f"no source {source!r}{closest(source, LIBRARIES)}")
-    if not LIBRARIES[source].installed:
-        raise ConfigError(f"{source} is not installed; {LIBRARIES[source].get}")
+    if source not in adapters():
+        raise ConfigError(f"no source {source!r}{closest(source, adapters())}")
+    adapter = adapters()[source]
+    if not adapter.library.installed:
+        raise ConfigError(f"{source} is not installed; {adapter.library.how_to_get}")
     try:
-        found = ids(source)
+        names = adapter.names
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    print(json.dumps(list(found)) if as_json else "\n".join(f"{source}:{name}" for name in found))
+    print(json.dumps(list(names)) if as_json else "\n".join(f"{source}:{name}" for name in names))

@@ -88,16 +88,16 @@ def play(
 
 
 def _film(folder: Path, config: Config, policy: Exportable, film: Path, seed: int, *, sample: bool) -> int:
-    from evolute.envs.film import write
-    from evolute.envs.frames import frames
+    from evolute.envs.render import render_episode
+    from evolute.envs.video import write
 
     assert config.env is not None
-    spec = config.env.settled(str(choices_of(folder).get("env", config.env.name)))
+    spec = config.env.with_name(str(choices_of(folder).get("env", config.env.name)))
     rng = np.random.default_rng(seed)
     policy.reset()
     flat = isinstance(policy, Policy)
     try:
-        return write(frames(spec, lambda obs: policy(obs, greedy=not sample, rng=rng), flat=flat, seed=seed), film)
+        return write(render_episode(spec, lambda obs: policy(obs, greedy=not sample, rng=rng), flat=flat, seed=seed), film)
     except (ValueError, OSError) as error:
         raise ConfigError(str(error)) from error
 

@@ -121,7 +121,7 @@ def _env(values: Mapping[str, Any], layer: Layer, learner: PluginSpec) -> EnvSpe
 
 def _env_sections(name: str | None) -> set[str]:
     """Where settings of an environment may stand: by the name of its library, or of the user's own maker."""
-    return {*shipped("envs"), *([name.rpartition(":")[2]] if name and ":" in name else [])}
+    return {*shipped("envs.adapters"), *shipped("envs.ours"), *([name.rpartition(":")[2]] if name and ":" in name else [])}
 
 
 def plain_value(value: Any) -> Json:
@@ -180,7 +180,7 @@ def _spaced(layer: Layer, learner: str) -> Layer:
 def _check_keys(layer: Layer, plugins: Mapping[str, PluginSpec]) -> None:
     """Every key is a setting, or in the section of a plug-in; of plug-ins that are not in use nothing is asked."""
     options = {made.name: declared(made.maker) for made in plugins.values()}
-    idle = {name for group in (*PLUGINS.values(), "envs") for name in shipped(group)} - options.keys()
+    idle = {name for group in PLUGINS.values() for name in shipped(group)} - options.keys()
     idle |= _env_sections(layer["env"].value if "env" in layer else None)
     for key, setting in layer.items():
         head = key.partition(".")[0]

@@ -32,13 +32,15 @@ def family(example: str) -> Callable[[Callable[[str], Any]], Family]:
 
 @functools.cache
 def shipped(group: str) -> tuple[str, ...]:
-    """The plug-ins of one group (`strategies`, `learners`, …) by name, found without importing any.
+    """The plug-ins of one group (`strategies`, `envs.adapters`, …) by name, found without importing any.
 
     A plug-in is a module that defines an object of its own name; others are parts.
     """
-    folder = Path(__file__).parents[1] / group
+    folder = Path(__file__).parents[1].joinpath(*group.split("."))
     names = [info.name for info in pkgutil.iter_modules([str(folder)])]
-    return tuple(sorted(name for name in names if re.search(rf"^(def|class) {name}\b", _source(folder, name), re.M)))
+    return tuple(
+        sorted(name for name in names if re.search(rf"^((def|class) {name}\b|{name} = )", _source(folder, name), re.M))
+    )
 
 
 def resolve(group: str, name: str) -> Any:
@@ -113,4 +115,4 @@ def _own(group: str, name: str) -> Any:
 
 
 def _one(group: str) -> str:
-    return {"strategies": "strategy"}.get(group, group.rstrip("s"))
+    return {"strategies": "strategy"}.get(group, group.partition(".")[0].rstrip("s"))

@@ -1,1 +1,1 @@
-"""Environments: adapters for what exists, and a few of our own, one per file."""
+"""Environments: what they have in common, adapters for other libraries (`adapters`), and our own (`ours`)."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import warnings
-from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -12,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.envs.carry import firm, like
 from evolute.envs.interface import Step
+from evolute.envs.state_types import strongly_typed, typed_like
 
 
 class BraxStyle:
@@ -26,22 +23,12 @@ class BraxStyle:
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Box(-1.0, 1.0, (env.action_size,))
 
     def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
-        state = firm(self._env.reset(key))
+        state = strongly_typed(self._env.reset(key))
         return state, _policy_part(state.obs)
 
     def step(self, key: jax.Array, state: Any, action: jax.Array) -> Step:
-        after = like(self._env.step(state, action), state)
+        after = typed_like(self._env.step(state, action), state)
         return Step(after, _policy_part(after.obs), jnp.float32(after.reward), after.done > 0, jnp.bool_(False))
-
-
-def library(module: str, extra: str) -> ModuleType:
-    """A library's module, or how to install it. What it warns of while it is imported is not for our users."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"{error.name} is not installed; pip install 'evolute[{extra}]'") from error
 
 
 def _policy_part(obs: Any) -> Any:

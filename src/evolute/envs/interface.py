@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
-import jax
+
+if TYPE_CHECKING:
+    import jax
 
 
 class Step(NamedTuple):
-    """What one step of a JAX env gives. An episode that ended is not reset: whoever steps the env does that."""
+    """The result of one step of a JAX env. An episode that ended is not reset: the caller does that."""
 
     state: Any
     obs: jax.Array
@@ -21,7 +23,7 @@ class Step(NamedTuple):
 
 @runtime_checkable
 class JaxEnv(Protocol):
-    """One environment as pure functions; `state` is a pytree of arrays. Whoever needs many maps over them."""
+    """One environment as pure functions; `state` is a pytree of arrays. A caller that needs many maps over them."""
 
     @property
     def observation_space(self) -> gymnasium.Space[Any]: ...

@@ -1,4 +1,4 @@
-"""Spaces in words, and which of them a learner can use."""
+"""Spaces: in words, which of them a learner can use, and what they become when stacked or scaled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DOABLE = "Discrete or MultiDiscrete from 0 on, or a one-dimensional Box of floa
 
 
 def describe(space: Space) -> str:
-    """A space in words: `4 numbers`, `one of 3 choices`, `an image of 84x84x4 (uint8)`."""
+    """A space in words: `4 numbers (float32)`, `one of 3 choices`, `an image of 84x84x4 (uint8)`."""
     match space:
         case spaces.Box(shape=[height, width, channels]):
             return f"an image of {height}x{width}x{channels} ({space.dtype})"
@@ -35,7 +35,7 @@ def describe(space: Space) -> str:
 
 
 def supported(observation_space: Space, action_space: Space) -> None:
-    """Raise if a learner can not read these observations or give these actions."""
+    """Raise if a learner cannot read these observations or give these actions."""
     unread = _unreadable(observation_space)
     if unread is not None:
         raise ValueError(f"observations are {describe(unread)}: a learner reads {_READABLE}; wrap the environment to give one")
@@ -43,8 +43,24 @@ def supported(observation_space: Space, action_space: Space) -> None:
         raise ValueError(f"actions are {describe(action_space)}: a learner gives {_DOABLE}; wrap the environment to take one")
 
 
+def stacked_space(space: Space, count: int) -> spaces.Box:
+    """The space of `count` observations along the last axis."""
+    assert isinstance(space, spaces.Box)
+    low, high = (np.concatenate([bound] * count, axis=-1) for bound in (space.low, space.high))
+    return spaces.Box(low, high, dtype=low.dtype.type)
+
+
+def scaled_space(space: Space, scale: float) -> spaces.Box:
+    """The space of observations times a constant."""
+    assert isinstance(space, spaces.Box)
+    if scale == 1.0:
+        return space
+    bounds = np.sort([space.low.astype(np.float32) * scale, space.high.astype(np.float32) * scale], axis=0)
+    return spaces.Box(bounds[0], bounds[1], dtype=np.float32)
+
+
 def _unreadable(space: Space) -> Space | None:
-    """The first part of a space that can not be read."""
+    """The first part of a space that cannot be read."""
     match space:
         case spaces.Dict():
             return next((part for part in map(_unreadable, space.values()) if part is not None), None)

@@ -12,8 +12,8 @@ from evolute.learners.ppo.settings import Settings
 
 def ppo(*, env: EnvSpec, settings: Settings) -> Learner[Any]:
     """Proximal policy optimisation (Schulman et al. 2017), one compiled program for all members."""
-    from evolute.envs.find import find, held_out, settle
     from evolute.envs.interface import HostEnv
+    from evolute.envs.make import make_env, resolve_name, spec_for_testing
     from evolute.learners.ppo import members
     from evolute.learners.ppo.host import Host
     from evolute.learners.ppo.inside import Inside
@@ -22,14 +22,14 @@ def ppo(*, env: EnvSpec, settings: Settings) -> Learner[Any]:
 
     devices = settings.devices or max(2, os.cpu_count() or 2)
     members.start(devices)
-    name = settle(env.name)
-    spec = env.settled(name)
-    found, unseen = find(spec), held_out(spec)
+    name = resolve_name(env.name)
+    spec = env.with_name(name)
+    found, unseen = make_env(spec), spec_for_testing(spec)
     if settings.test_episodes and unseen is None:
         raise ValueError(f"ppo.test_episodes={settings.test_episodes}: {name} has no levels to test on, as procgen:… has")
     programs, on_host = Programs(devices), isinstance(found, HostEnv)
     world = Host(found, programs) if isinstance(found, HostEnv) else Inside(found, programs)
-    tested = find(unseen) if settings.test_episodes and unseen is not None else None
+    tested = make_env(unseen) if settings.test_episodes and unseen is not None else None
     exam = Host(tested, programs) if isinstance(tested, HostEnv) else None
     choices = {"env": name, "devices": devices}
     return PPO(world, found.observation_space, found.action_space, settings, choices, masked=on_host, exam=exam)

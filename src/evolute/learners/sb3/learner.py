@@ -16,7 +16,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from evolute.core.order import Hparams, Json, LinkName, Order, Ref
 from evolute.core.protocols import Learner, Outcome, Progress
 from evolute.core.tree import Tree
-from evolute.envs.single import settle_single, single
+from evolute.envs.gymnasium_env import gymnasium_maker, resolve_gymnasium_name
 from evolute.envs.spec import EnvSpec
 from evolute.learners.sb3.algorithm import ARCHITECTURE, Ours, options
 from evolute.learners.sb3.model import build
@@ -52,7 +52,7 @@ class SB3:
             raise
         except Exception as error:  # whatever Stable-Baselines3 makes of spaces and settings that it does not support
             told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            name, seen = self.algorithm.__name__, single(self.env)().observation_space
+            name, seen = self.algorithm.__name__, gymnasium_maker(self.env)().observation_space
             raise ValueError(f"{name} cannot be built for {self.env.name}, whose observations are {seen}: {told}") from error
         return ()
 
@@ -155,10 +155,10 @@ def maker(algorithm: type[BaseAlgorithm]) -> Callable[..., Learner[Any]]:
     """What makes the learner of an algorithm; its signature lists the settings of both."""
 
     def make(*, env: EnvSpec, **settings: Any) -> SB3:
-        name = settle_single(env.name)
+        name = resolve_gymnasium_name(env.name)
         defaults = {setting: default for setting, (_, default) in options(algorithm).items()}
         full = {**defaults, **asdict(Ours()), **settings}
-        return SB3(algorithm, env.settled(name), full, {"env": name})
+        return SB3(algorithm, env.with_name(name), full, {"env": name})
 
     told = {field.name: (hint, field.default) for field in fields(Ours) if (hint := _hints()[field.name])}
     told = {"env": (EnvSpec, inspect.Parameter.empty), **options(algorithm), **told}

@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecFrameStack,
 
 from evolute.core.order import Hparams
 from evolute.core.tree import Tree
-from evolute.envs.single import single
+from evolute.envs.gymnasium_env import gymnasium_maker
 from evolute.envs.spec import EnvSpec
 from evolute.learners.sb3.algorithm import options
 from evolute.learners.sb3.state import put, taken
@@ -61,7 +61,7 @@ def build(algorithm: type[BaseAlgorithm], spec: EnvSpec, hparams: Hparams, seed:
 
 def environments(spec: EnvSpec, hparams: Hparams, number: int) -> tuple[VecEnv, VecNormalize | None]:
     """Copies of the env side by side, with stacked frames and normalised if that is asked for."""
-    make = single(spec)
+    make = gymnasium_maker(spec)
     envs: VecEnv = DummyVecEnv([lambda: Monitor(make())] * number)
     if spec.frame_stack > 1:
         envs = VecFrameStack(envs, spec.frame_stack)

@@ -1,0 +1,83 @@
+"""Environments made by calling a function or class: ours, and a user's own `package.module:make`."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from evolute.core.names import resolve
+from evolute.envs.catalog import ours
+from evolute.envs.gymnasium_wrappers import time_limited
+from evolute.envs.host_sync import SyncHostEnv
+from evolute.envs.host_vector import VectorHostEnv
+from evolute.envs.interface import HostEnv, JaxEnv
+from evolute.envs.jax_wrappers import TimeLimit
+
+
+def from_maker(
+    name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1
+) -> JaxEnv | HostEnv:
+    """The environment that a maker returns when it is called with the options.
+
+    It may return a gymnasium.Env, or if it takes `num_envs` a VectorEnv of that many copies, or an object with the functions
+    of a JaxEnv or of a HostEnv. A maker that takes `time_limit` is given it. Actions of a JaxEnv are not repeated here.
+    """
+    maker = maker_of(name)
+    if not callable(maker):
+        raise ValueError(f"environment {name!r} is a {type(maker).__name__}: name a function or class that makes one")
+    takes = inspect.signature(maker).parameters
+    if time_limit is not None and "time_limit" in takes:
+        options, time_limit = {**options, "time_limit": time_limit}, None
+    if "num_envs" in takes:
+        _check_together(name, time_limit, action_repeat)
+        return VectorHostEnv(lambda count: call_maker(name, maker, {**options, "num_envs": count}))
+    env = call_maker(name, maker, options)
+    if isinstance(env, gymnasium.Env):
+        env.close()
+        return SyncHostEnv(lambda: time_limited(maker(**options), time_limit), action_repeat=action_repeat)
+    return _checked(name, env, time_limit, action_repeat)
+
+
+def maker_of(name: str) -> Any:
+    """What makes one of our own environments, or what `package.module:make` names."""
+    return ours()[name].make if name in ours() else resolve("envs", name)
+
+
+def call_maker(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """What a maker returns. Whatever it raises becomes a ValueError of one sentence, with file and line."""
+    try:
+        inspect.signature(maker).bind(**options)
+    except TypeError as error:
+        takes = ", ".join(inspect.signature(maker).parameters) or "none"
+        raise ValueError(f"environment {name!r} with the options {dict(options)}: {error}; it takes {takes}") from error
+    try:
+        return maker(**options)
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
+        raise ValueError(f"environment {name!r} with the options {dict(options)} raised {what}") from error
+
+
+def _checked(name: str, env: Any, time_limit: int | None, action_repeat: int) -> JaxEnv | HostEnv:
+    """An object that should already be a JaxEnv or a HostEnv."""
+    if isinstance(env, HostEnv):
+        _check_together(name, time_limit, action_repeat)
+        return env
+    if isinstance(env, gymnasium.vector.VectorEnv) or not isinstance(env, JaxEnv):
+        raise ValueError(
+            f"environment {name!r} made a {type(env).__name__}: it must be a gymnasium.Env, a JaxEnv (observation_space, "
+            "action_space, reset(key), step(key, state, action)), or with a parameter num_envs a gymnasium VectorEnv"
+        )
+    return env if time_limit is None else TimeLimit(env, time_limit)
+
+
+def _check_together(name: str, time_limit: int | None, action_repeat: int) -> None:
+    if time_limit is not None or action_repeat > 1:
+        raise ValueError(
+            f"time_limit={time_limit}, action_repeat={action_repeat} with {name!r}: copies that are stepped together cannot "
+            "be limited or repeated one by one; let your environment do it, or make a single gymnasium.Env"
+        )

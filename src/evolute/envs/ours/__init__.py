@@ -1,0 +1,1 @@
+"""Our own environments, one per file: each defines an `OurEnv` of its own name."""

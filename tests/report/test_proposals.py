@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from evolute.report.proposals import reasoned
 
 import evolute
-from evolute.report.proposals import reasoned
 
 
 @pytest.fixture(scope="module", params=["pb2_mix", "bg_pbt"])

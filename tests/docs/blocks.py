@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,25 +24,15 @@ class Block:
 
 def blocks(page: str) -> list[Block]:
     """All fenced blocks of a page, and indented ones as commands for a shell."""
-    found, lines, fence = [], iter((ROOT / page).read_text().splitlines()), ""
-    indented: list[str] = []
-    for line in [*lines, ""]:
-        if line.startswith("    ") and not fence and (indented or after_blank):
-            indented.append(line[4:])
+    fenced = r"^```(?P<language>\w*)(?P<rest>[^\n]*)\n(?P<body>.*?)\n```$"
+    indented = r"(?<=\n\n)(?P<lines>(?:    [^\n]*\n)+)"
+    found = []
+    for match in re.finditer(f"{fenced}|{indented}", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
+        if match["lines"] is not None:
+            found.append(Block("sh", None, textwrap.dedent(match["lines"])))
             continue
-        after_blank = not line.strip()
-        if indented:
-            found.append(Block("sh", None, "\n".join(indented)))
-            indented = []
-        if match := re.match(r"```(\S*)(.*)", line):
-            if fence:
-                found.append(Block(fence, title, "\n".join(body)))
-                fence = ""
-            else:
-                fence, body = match[1] or "text", []
-                title = next(iter(re.findall(r'title="([^"]+)"', match[2])), None)
-        elif fence:
-            body.append(line)
+        titles = re.findall(r'title="([^"]+)"', match["rest"])
+        found.append(Block(match["language"] or "text", titles[0] if titles else None, match["body"]))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The program `evolute` as pages call it in tests: the same, but runs in environments are short, and pages stop being served."""
+"""The program `evolute` as pages call it in tests: the same, but runs in environments are short, and the dashboard ends."""
 
 from __future__ import annotations
 

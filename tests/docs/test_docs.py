@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 import typer
+from tests.docs.blocks import PAGES, ROOT, SHELLS, blocks, commands
 
 from evolute.cli.main import app, main, spread
-from tests.docs.blocks import PAGES, ROOT, SHELLS, blocks, commands
 
 HERE = Path(__file__).parent
 ELSEWHERE = {
@@ -108,7 +108,9 @@ def test_commands_that_are_shown_are_understood(page, tmp_path, monkeypatch, cap
         shown = [word.replace("$seed", "0") for word in rest]
         group.commands[name].make_context(name, list(shown))
         if name == "run" and not any("schedule.yaml" in word or "init.from" in word for word in shown):
-            main([name, *shown, "--dry-run"])
+            with pytest.raises(SystemExit) as ended:
+                main([name, *shown, "--dry-run"])
+            assert ended.value.code == 0, f"{words}: {capsys.readouterr().err}"
     capsys.readouterr()
     for path in tmp_path.glob("*.py"):
         sys.modules.pop(path.stem, None)

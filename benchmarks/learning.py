@@ -1,4 +1,4 @@
-"""Does PPO learn as it should? Trains five seeds of each task with fixed settings and prints the table of docs/ppo.md.
+"""Does PPO learn as it should? Trains five seeds of each task and prints the table of docs/explain/performance.md.
 
 Each seed is a member of one population that inherits nothing, so all five train in one program. What is compared with the
 goal is the mean return over 100 fresh episodes after training (60 games for Pong), with the likeliest action taken.

@@ -1,0 +1,30 @@
+"""The program `evolute` as pages call it in tests: the same, but runs in environments are short, and the dashboard ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+SHORT = ("population=2", "interval=2k", "stop.steps=4k")
+"""For whatever trains in an environment; all else is quick as it is."""
+PRESETS = ("cartpole", "cartpole-sb3", "procgen-small")
+SHORTER = {"sb3:SAC": ("interval=200", "stop.steps=400"), "procgen": ("ppo.envs=8", "ppo.unroll=32", "ppo.test_episodes=4")}
+
+
+def shortened(words: list[str]) -> list[str]:
+    """A command's words, with what makes it short behind them."""
+    trains = words and words[0] == "run" and "--dry-run" not in words
+    if not trains or not any(word in PRESETS or word.startswith("env=") for word in words):
+        return words
+    extra = [setting for mark, settings in SHORTER.items() if any(mark in word for word in words) for setting in settings]
+    return [*words, "-m", *SHORT, *extra]
+
+
+if __name__ == "__main__":
+    from evolute.cli.main import main
+
+    if sys.argv[1:2] == ["dashboard"]:
+        threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    main(shortened(sys.argv[1:]))

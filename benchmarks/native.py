@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.learners.ppo import members, networks
-from evolute.learners.ppo.native import dense
-from evolute.learners.ppo.networks import Network
+from evolute.learners.kit import members, networks
+from evolute.learners.kit.native import dense
+from evolute.learners.kit.networks import Network
 
 SHAPES = (
     (Network((4,), 2), 16),

@@ -69,7 +69,8 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
     from evolute.core.order import Order
     from evolute.core.protocols import silently
     from evolute.envs.spec import EnvSpec
-    from evolute.learners.ppo import members, ppo, rollout
+    from evolute.learners.kit import members
+    from evolute.learners.ppo import ppo, rollout
     from evolute.learners.ppo.learner import _traced
     from evolute.learners.ppo.settings import Settings
     from evolute.learners.ppo.state import key_data, stacked
@@ -279,7 +280,8 @@ def gather(options: dict[str, Any]) -> dict[str, float]:
     from evolute.core.order import Order, Ref
     from evolute.core.worker import Worker
     from evolute.envs.spec import EnvSpec
-    from evolute.learners.ppo import members, ppo
+    from evolute.learners.kit import members
+    from evolute.learners.ppo import ppo
     from evolute.learners.ppo.settings import Settings
     from evolute.learners.ppo.state import stacked
     from evolute.testing.memory import MemoryStates

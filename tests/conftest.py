@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from evolute.learners.ppo.members import FLAGS
+from evolute.learners.kit.members import FLAGS
 from evolute.store import points
 
 os.environ.update(JAX_NUM_CPU_DEVICES="2", XLA_FLAGS=FLAGS)  # whichever test starts JAX first

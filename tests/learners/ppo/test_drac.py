@@ -11,12 +11,13 @@ from gymnasium.spaces import Box, Discrete
 from training import learner, train
 
 from evolute.core.order import Ref
-from evolute.learners.ppo import networks, update
-from evolute.learners.ppo.actions import Categories, Gaussian
+from evolute.learners.kit import networks
+from evolute.learners.kit.actions import Categories, Gaussian
+from evolute.learners.kit.networks import Network
+from evolute.learners.ppo import update
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.learner import _traced
 from evolute.learners.ppo.model import Model
-from evolute.learners.ppo.networks import Network
 from evolute.learners.ppo.settings import Settings
 from evolute.learners.ppo.update import Draw, Facts, Table
 

@@ -62,7 +62,7 @@ def test_a_member_does_not_depend_on_who_shares_its_cohort():
 
 SCRIPT = """
 import sys
-from evolute.learners.ppo import members
+from evolute.learners.kit import members
 from tests.learners.ppo.training import learner, train
 made = learner("cartpole", envs=4, unroll=16, minibatches=2, widths=(8,), devices=int(sys.argv[1]))
 print(train(made, [{}] * int(sys.argv[2]), steps=256)[1][0].digest)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evolute.learners.ppo import networks
-from evolute.learners.ppo.native import activations, dense, matrices, passes, xla
-from evolute.learners.ppo.native.passes import Plan
-from evolute.learners.ppo.networks import Network
+from evolute.learners.kit import networks
+from evolute.learners.kit.native import activations, dense, matrices, passes, xla
+from evolute.learners.kit.native.passes import Plan
+from evolute.learners.kit.networks import Network
 
 SHAPES = [
     (Network((4,), 2), 64),

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from evolute.core.order import Order
-from evolute.learners.ppo import networks
+from evolute.learners.kit import networks
+from evolute.learners.kit.networks import Network
+from evolute.learners.kit.programs import Programs
 from evolute.learners.ppo.inside import Inside
 from evolute.learners.ppo.learner import PPO
-from evolute.learners.ppo.networks import Network
-from evolute.learners.ppo.programs import Programs
 from evolute.learners.ppo.settings import Settings
 from evolute.policy import load
 

@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from evolute.learners.ppo import networks, normal, update
-from evolute.learners.ppo.actions import Categories
+from evolute.learners.kit import networks, normal
+from evolute.learners.kit.actions import Categories
+from evolute.learners.kit.networks import Network
+from evolute.learners.ppo import update
 from evolute.learners.ppo.model import Learnt, Model, Optimiser, Rollout
-from evolute.learners.ppo.networks import Network
 from evolute.learners.ppo.settings import Settings, Traced
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,8 @@ from evolute.core.order import Order, Ref
 from evolute.core.protocols import silently
 from evolute.core.worker import Worker
 from evolute.envs.spec import EnvSpec
-from evolute.learners.ppo import networks, ppo
+from evolute.learners.kit import networks
+from evolute.learners.ppo import ppo
 from evolute.learners.ppo.settings import Settings
 from evolute.testing.memory import MemoryStates
 

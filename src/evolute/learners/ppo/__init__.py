@@ -14,11 +14,11 @@ def ppo(*, env: EnvSpec, settings: Settings) -> Learner[Any]:
     """Proximal policy optimisation (Schulman et al. 2017), one compiled program for all members."""
     from evolute.envs.find import find, held_out, settle
     from evolute.envs.interface import HostEnv
-    from evolute.learners.ppo import members
+    from evolute.learners.kit import members
+    from evolute.learners.kit.programs import Programs
     from evolute.learners.ppo.host import Host
     from evolute.learners.ppo.inside import Inside
     from evolute.learners.ppo.learner import PPO
-    from evolute.learners.ppo.programs import Programs
 
     devices = settings.devices or max(2, os.cpu_count() or 2)
     members.start(devices)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from evolute.envs.interface import JaxEnv
-from evolute.learners.ppo import networks
+from evolute.learners.kit import networks
 from evolute.learners.ppo.model import Learnt, Model
 from evolute.learners.ppo.rollout import view, where
 

@@ -19,11 +19,11 @@ import numpy as np
 from evolute.core.protocols import Progress
 from evolute.core.rng import derive
 from evolute.envs.interface import HostEnv, Vector
-from evolute.learners.ppo import members, networks, normal
+from evolute.learners.kit import members, networks, normal
+from evolute.learners.kit.programs import Programs
 from evolute.learners.ppo.episodes import Array, Episodes
 from evolute.learners.ppo.evaluate import LIMIT, Played, Player
 from evolute.learners.ppo.model import Learnt, Model, Rollout
-from evolute.learners.ppo.programs import Programs
 from evolute.learners.ppo.rollout import normalised, outputs_of, view
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.state import Assignment, State, Trained, key_data, stacked, unstacked

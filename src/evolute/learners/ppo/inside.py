@@ -13,10 +13,11 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.interface import JaxEnv
-from evolute.learners.ppo import evaluate, members, rollout
+from evolute.learners.kit import members
+from evolute.learners.kit.programs import Programs
+from evolute.learners.ppo import evaluate, rollout
 from evolute.learners.ppo.evaluate import Played, Player
 from evolute.learners.ppo.model import Model
-from evolute.learners.ppo.programs import Programs
 from evolute.learners.ppo.rollout import Chunk, Inputs, Row, Worlds
 from evolute.learners.ppo.state import Assignment, State, Trained, key_data, stacked, unstacked
 

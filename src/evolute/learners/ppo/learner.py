@@ -15,7 +15,7 @@ from evolute.core.order import Hparams, Json, LinkName, Order, Ref
 from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
-from evolute.learners.ppo import networks
+from evolute.learners.kit import networks
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.evaluate import Played, Player
 from evolute.learners.ppo.model import Model, fresh, model_of

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from evolute.learners.ppo import networks, normal
-from evolute.learners.ppo.actions import Actions, actions_of
-from evolute.learners.ppo.networks import Kind, Network
+from evolute.learners.kit import networks, normal
+from evolute.learners.kit.actions import Actions, actions_of
+from evolute.learners.kit.networks import Kind, Network
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.envs.interface import JaxEnv
-from evolute.learners.ppo import networks, normal
+from evolute.learners.kit import networks, normal
+from evolute.learners.kit.networks import Weights
 from evolute.learners.ppo.model import Learnt, Model, Rollout
-from evolute.learners.ppo.networks import Weights
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.update import LOSSES, improve
 

@@ -10,8 +10,8 @@ import jax
 import numpy as np
 
 from evolute.core.tree import Tree
+from evolute.learners.kit.normal import Moments
 from evolute.learners.ppo.model import Learnt, Optimiser
-from evolute.learners.ppo.normal import Moments
 from evolute.learners.ppo.rollout import Tally, Worlds
 from evolute.learners.ppo.settings import Traced
 

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.learners.ppo import networks
+from evolute.learners.kit import networks
+from evolute.learners.kit.native import dense
 from evolute.learners.ppo.augment import augmented
 from evolute.learners.ppo.model import Learnt, Model, Optimiser, Rollout
-from evolute.learners.ppo.native import dense
 from evolute.learners.ppo.settings import Traced
 
 BETAS = (0.9, 0.999)

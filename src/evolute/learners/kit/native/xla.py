@@ -16,7 +16,7 @@ from typing import Any
 import jax
 from llvmlite import binding, ir
 
-from evolute.learners.ppo.native.emit import INDEX, POINTER, WORD, Emitter, Value
+from evolute.learners.kit.native.emit import INDEX, POINTER, WORD, Emitter, Value
 
 EXTENSIONS, ARGUMENTS, RESULTS = 8, 72, 112
 """In a call: what it is beyond a call, and the lists of buffers that are given and to be filled."""

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from evolute.learners.ppo import networks
-from evolute.learners.ppo.native import activations, matrices
-from evolute.learners.ppo.native.emit import Emitter, Value, Vector
-from evolute.learners.ppo.native.matrices import Keep, Matrix, Product
-from evolute.learners.ppo.networks import Network
+from evolute.learners.kit import networks
+from evolute.learners.kit.native import activations, matrices
+from evolute.learners.kit.native.emit import Emitter, Value, Vector
+from evolute.learners.kit.native.matrices import Keep, Matrix, Product
+from evolute.learners.kit.networks import Network
 
 
 @dataclass(frozen=True)

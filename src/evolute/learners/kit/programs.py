@@ -9,8 +9,8 @@ from typing import Any
 import jax
 
 from evolute.core.protocols import Progress
-from evolute.learners.ppo import members
-from evolute.learners.ppo.members import Function, Tree
+from evolute.learners.kit import members
+from evolute.learners.kit.members import Function, Tree
 
 
 @dataclass(frozen=True)

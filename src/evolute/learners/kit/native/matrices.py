@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from evolute.learners.ppo.native.emit import Emitter, Value, Vector
+from evolute.learners.kit.native.emit import Emitter, Value, Vector
 
 HEIGHT, ACROSS = 6, 2
 """Rows of a tile, and vectors in each: with two for one factor and one for the other they take 15 of 16 registers."""

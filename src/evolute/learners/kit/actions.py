@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.learners.ppo.networks import Weights
+from evolute.learners.kit.networks import Weights
 
 LOG_STD = (-20.0, 2.0)
 

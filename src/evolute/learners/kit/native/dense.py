@@ -7,10 +7,10 @@ from functools import cache, partial
 import jax
 import jax.numpy as jnp
 
-from evolute.learners.ppo import networks
-from evolute.learners.ppo.native import activations, passes, xla
-from evolute.learners.ppo.native.passes import Plan
-from evolute.learners.ppo.networks import Network
+from evolute.learners.kit import networks
+from evolute.learners.kit.native import activations, passes, xla
+from evolute.learners.kit.native.passes import Plan
+from evolute.learners.kit.networks import Network
 
 Words = tuple[jax.Array, jax.Array, dict[str, jax.Array]]
 """Outputs [output, row], values [row], and the log-std if it is learnt."""

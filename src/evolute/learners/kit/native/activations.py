@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evolute.learners.ppo.native.emit import Emitter, Vector
+from evolute.learners.kit.native.emit import Emitter, Vector
 
 KNOWN = ("tanh", "relu")
 FLAT = 7.9

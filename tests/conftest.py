@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from evolute.learners.kit.members import FLAGS
+from evolute.learners.kit.flags import FLAGS
 from evolute.store import points
 
-os.environ.update(JAX_NUM_CPU_DEVICES="2", XLA_FLAGS=FLAGS)  # whichever test starts JAX first
+os.environ.update(JAX_NUM_CPU_DEVICES="2", XLA_FLAGS=FLAGS)  # before any test imports JAX
 
 
 class StopHereError(Exception):

@@ -13,7 +13,7 @@ from evolute.learners.kit.programs import Programs
 from evolute.learners.ppo.jax_runner import JaxRunner
 from evolute.learners.ppo.learner import PPO
 from evolute.learners.ppo.settings import PPOSettings
-from evolute.policy import load
+from evolute.policy import Policy, load
 
 RNG = np.random.default_rng(0)
 
@@ -158,3 +158,29 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     with pytest.raises(ValueError, match="not a policy that Evolute exported"):
         load(tmp_path / "other.npz")
+
+
+def hand_made(**names):
+    """A network of one layer on two numbers whose outputs are twice what relu leaves of them."""
+    network = {"obs": [2], "kind": "mlp", "widths": [2], "activation": "relu"}
+    actions = {"kind": "categories", "sizes": [2], "starts": [0], "single": True}
+    torso, head = names.get("torso", "actor"), names.get("head", "policy")
+    arrays = {f"{torso}/dense0/w": np.eye(2), f"{torso}/dense0/b": [0, 0], f"{head}/w": 2 * np.eye(2), f"{head}/b": [0, 1]}
+    about = {"network": network, "actions": actions, "strides": [], "normalize_obs": False, **names}
+    return Policy(arrays, about, np.zeros(2), np.ones(2))
+
+
+@pytest.mark.parametrize("names", [{}, {"torso": "q", "head": "q/out"}, {"torso": "critic", "head": "advantage"}])
+def test_a_file_names_the_torso_and_the_head_that_act(tmp_path, names):
+    """As a Q-network does; in files from before there are no names, and they are PPO's."""
+    hand_made(**names).save(tmp_path / "policy.npz")
+    policy = load(tmp_path / "policy.npz")
+    np.testing.assert_array_equal(policy.outputs(np.array([[3.0, -1.0], [0.5, 1.0]])), [[6, 1], [1, 3]])
+    assert policy(np.array([3.0, -1.0])) == 0
+    assert policy(np.array([0.5, 1.0])) == 1
+
+
+def test_what_ppo_exports_names_its_torso_and_head():
+    made = PPO(JaxRunner(None, Programs(2)), IMAGE, TWO, PPOSettings(), {"code": "xla"})
+    about = made.policy(made.dump(made.init([Order(0, 0, {}, steps=1, seed=3)])[0])).about
+    assert (about["torso"], about["head"]) == ("shared", "policy")

@@ -1,4 +1,4 @@
-"""How much faster is a minibatch by our machine code than by XLA? Dense networks there and back, side by side on one core.
+"""How much faster is a minibatch by our machine code than by XLA? Dense networks forward and back, side by side on one core.
 
 python benchmarks/native.py
 """
@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.learners.ppo import members, networks
-from evolute.learners.ppo.native import dense
-from evolute.learners.ppo.networks import Network
+from evolute.learners.kit import members, networks
+from evolute.learners.kit.native import dense
+from evolute.learners.kit.networks import Network
 
 SHAPES = (
     (Network((4,), 2), 16),
@@ -29,33 +29,33 @@ SHAPES = (
     (Network((17,), 6, spread=6, widths=(256, 256)), 64),
     (Network((17,), 6, spread=6, widths=(256, 256)), 2048),
 )
-Slope = Callable[[jax.Array, jax.Array], jax.Array]
+Gradient = Callable[[jax.Array, jax.Array], jax.Array]
 
 
-def by_code(network: Network) -> Slope:
-    def slope(weights: jax.Array, obs: jax.Array) -> jax.Array:
-        said, back = jax.vjp(lambda weights: dense.said(network, weights, obs), weights)
-        return back(said)[0]
+def by_code(network: Network) -> Gradient:
+    def gradient(weights: jax.Array, obs: jax.Array) -> jax.Array:
+        predictions, back = jax.vjp(lambda weights: dense.predict(network, weights, obs), weights)
+        return back(predictions)[0]
 
-    return slope
+    return gradient
 
 
-def by_xla(network: Network) -> Slope:
-    def slope(weights: jax.Array, obs: jax.Array) -> jax.Array:
+def by_xla(network: Network) -> Gradient:
+    def gradient(weights: jax.Array, obs: jax.Array) -> jax.Array:
         parts = networks.grouped(network, weights)
         spread = {name: parts[name] for name in ("log_std",) if name in parts}
-        said, back = jax.vjp(lambda parts: networks.twins(network, parts, obs), parts)
-        found = {**back(said)[0], **spread}
-        return jnp.concatenate([found[name].ravel() for name in parts])
+        predictions, back = jax.vjp(lambda parts: networks.twins(network, parts, obs), parts)
+        by_name = {**back(predictions)[0], **spread}
+        return jnp.concatenate([by_name[name].ravel() for name in parts])
 
-    return slope
+    return gradient
 
 
-def repeated(slope: Slope, times: int, weights: jax.Array, obs: jax.Array) -> Callable[[], float]:
-    """Seconds for each of so many minibatches, one after the other in one program."""
+def repeated(gradient: Gradient, times: int, weights: jax.Array, obs: jax.Array) -> Callable[[], float]:
+    """Seconds for each of these minibatches, one after the other in one program."""
 
     def all_of_them(weights: jax.Array, obs: jax.Array) -> jax.Array:
-        return jax.lax.fori_loop(0, times, lambda _, weights: weights - 1e-9 * slope(weights, obs), weights)
+        return jax.lax.fori_loop(0, times, lambda _, weights: weights - 1e-9 * gradient(weights, obs), weights)
 
     program = jax.jit(all_of_them, compiler_options=members.OPTIONS).lower(weights, obs).compile()
 
@@ -68,11 +68,11 @@ def repeated(slope: Slope, times: int, weights: jax.Array, obs: jax.Array) -> Ca
 
 
 def operations(network: Network, rows: int) -> int:
-    """Of the products of a minibatch, there and back."""
+    """Of the products of a minibatch, forward and back."""
     widths = (*network.obs, *network.widths)
     pairs = sum(before * after for before, after in itertools.pairwise(widths))
-    there = 2 * rows * (2 * pairs + widths[-1] * (network.outputs + 1))
-    return 3 * there - 4 * rows * widths[0] * widths[1]
+    forward = 2 * rows * (2 * pairs + widths[-1] * (network.outputs + 1))
+    return 3 * forward - 4 * rows * widths[0] * widths[1]
 
 
 def main() -> None:
@@ -89,7 +89,7 @@ def main() -> None:
         ours, theirs = (repeated(made(network), times, weights, obs) for made in (by_code, by_xla))
         ours(), theirs()
         pairs = [(ours(), theirs()) for _ in range(repeats)]
-        best = [min(found) for found in zip(*pairs, strict=True)]
+        best = [min(seconds) for seconds in zip(*pairs, strict=True)]
         ratio = float(np.median([theirs / ours for ours, theirs in pairs]))
         name = f"{network.obs[0]}-{'-'.join(map(str, network.widths))} {network.activation}, {rows} rows"
         print(

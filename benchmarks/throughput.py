@@ -69,34 +69,35 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
     from evolute.core.order import Order
     from evolute.core.protocols import silently
     from evolute.envs.spec import EnvSpec
-    from evolute.learners.ppo import members, ppo, rollout
-    from evolute.learners.ppo.learner import _traced
-    from evolute.learners.ppo.settings import Settings
-    from evolute.learners.ppo.state import key_data, stacked
+    from evolute.learners.kit import jax_envs, members
+    from evolute.learners.kit.stacking import key_data, stacked
+    from evolute.learners.ppo import jax_turn, ppo, turn_stats
+    from evolute.learners.ppo.learner import traced
+    from evolute.learners.ppo.settings import PPOSettings
 
-    made: Any = ppo(env=EnvSpec("cartpole"), settings=Settings(**{**MATCHED, **options.get("ppo", {})}))
+    made: Any = ppo(env=EnvSpec("cartpole"), settings=PPOSettings(**{**MATCHED, **options.get("ppo", {})}))
     population = options.get("population", 16)
     full = made._full({})
-    model = made._model(full)
-    blank, tally = rollout.blank_worlds(model, made.world.env), rollout.blank_tally(100)
+    spec = made._spec(full)
+    blank, stats = jax_envs.blank(made.runner.env, spec.envs, spec.network.units), turn_stats.blank(100)
     states = made.init([Order(m, 0, {}, steps=1, seed=m) for m in range(population)])
-    rows = members.spread(stacked([rollout.Row(state.learnt, blank, tally) for state in states], members.capacity(population)))
-    given = [rollout.Inputs(key_data(m), np.array(_traced(full)), np.int32(1), np.int32(10**6)) for m in range(population)]
+    rows = members.spread(stacked([jax_turn.Row(state.train, blank, stats) for state in states], members.capacity(population)))
+    given = [jax_turn.Inputs(key_data(m), np.array(traced(full)), np.int32(1), np.int32(10**6)) for m in range(population)]
     inputs = members.spread(stacked(given, members.capacity(population)))
-    each = max(1, INTERVAL // model.batch)
+    each = max(1, INTERVAL // spec.batch)
 
     def advance(rows: Any, number: int) -> Any:
-        chunk = rollout.Chunk(np.int32(number * each), np.int32(each))
+        chunk = jax_turn.Chunk(np.int32(number * each), np.int32(each))
         from functools import partial
 
-        function = partial(rollout.updates, model, made.world.env)
-        return made.world.programs.call(("turn", model), function, population, rows, inputs, chunk, silently)
+        function = partial(jax_turn.updates, spec, made.runner.env)
+        return made.runner.programs.call(("turn", spec), function, population, rows, inputs, chunk, silently)
 
     rows = jax.block_until_ready(advance(rows, 0))
     started = time.perf_counter()
     for turn in range(1, options["turns"]):
         rows = jax.block_until_ready(advance(rows, turn))
-    steps = population * (options["turns"] - 1) * each * model.batch
+    steps = population * (options["turns"] - 1) * each * spec.batch
     return {"steps_per_second": steps / (time.perf_counter() - started), "cpu_share": 1.0}
 
 
@@ -279,12 +280,13 @@ def gather(options: dict[str, Any]) -> dict[str, float]:
     from evolute.core.order import Order, Ref
     from evolute.core.worker import Worker
     from evolute.envs.spec import EnvSpec
-    from evolute.learners.ppo import members, ppo
-    from evolute.learners.ppo.settings import Settings
-    from evolute.learners.ppo.state import stacked
+    from evolute.learners.kit import members
+    from evolute.learners.kit.stacking import stacked
+    from evolute.learners.ppo import ppo
+    from evolute.learners.ppo.settings import PPOSettings
     from evolute.testing.memory import MemoryStates
 
-    made: Any = ppo(env=EnvSpec("cartpole"), settings=Settings(**MATCHED))
+    made: Any = ppo(env=EnvSpec("cartpole"), settings=PPOSettings(**MATCHED))
     worker = Worker(made, MemoryStates())
     worker.train([Order(m, 0, {}, steps=INTERVAL, seed=m) for m in range(16)])
     orders = [Order(m, 1, {}, start=Ref((m + 5) % 16, 0), steps=INTERVAL, seed=m) for m in range(16)]
@@ -295,8 +297,8 @@ def gather(options: dict[str, Any]) -> dict[str, float]:
     for _ in range(options["turns"]):
         started = time.perf_counter()
         cohort = worker._assemble(orders)
-        members.spread(stacked([state.learnt for state in cohort], 16))
-        members.spread(stacked([state.worlds for state in cohort], 16))
+        members.spread(stacked([state.train for state in cohort], 16))
+        members.spread(stacked([state.envs for state in cohort], 16))
         found.append(time.perf_counter() - started)
     return {"gather": sorted(found)[len(found) // 2], "turn": turn}
 

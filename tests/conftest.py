@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 
-import jax
 import pytest
 
-from evolute.learners.ppo.members import FLAGS
+from evolute.learners.kit.flags import FLAGS
 from evolute.store import points
 
-# Whichever test starts JAX first. JAX has read its environment by now, so that is for child processes.
-os.environ.update(JAX_NUM_CPU_DEVICES="2", XLA_FLAGS=FLAGS)
-jax.config.update("jax_num_cpu_devices", 2)
+os.environ.update(JAX_NUM_CPU_DEVICES="2", XLA_FLAGS=FLAGS)  # before any test imports JAX
 
 
 class StopHereError(Exception):

@@ -108,7 +108,7 @@ def _led(config: Config, train: Callable[[], Run]) -> Run:
 def load(folder: str | Path) -> Run:
     """A run with its learner, so that the policies of its members can be used. It is not trained any further."""
     folder = Path(folder)
-    return Run.open(folder, assembled(remembered(folder), choices_of(folder)).learner)
+    return Run.open(folder, assembled(remembered(folder), choices_of(folder), to_train=False).learner)
 
 
 def _preset(name: str | None) -> list[Layer]:

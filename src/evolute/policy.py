@@ -20,7 +20,10 @@ LIMIT = 10.0
 
 
 class Policy:
-    """Acts on observations, one at a time or in batches. One with memory goes on from its last call until `reset`."""
+    """Acts on observations, one at a time or in batches. One with memory goes on from its last call until `reset`.
+
+    `about` describes the network and the actions, and names the torso and the head that act; those of old files are PPO's.
+    """
 
     suffix = ".npz"
 
@@ -29,6 +32,8 @@ class Policy:
         self.about = dict(about)
         self.mean, self.variance = np.asarray(mean, np.float32), np.asarray(variance, np.float32)
         self._network = self.about["network"]
+        self._torso = self.about.get("torso", "shared" if self._network.get("shared") else "actor")
+        self._head = self.about.get("head", "policy")
         self._memory: Array | None = None
 
     def __call__(self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None) -> Any:
@@ -61,14 +66,14 @@ class Policy:
         self._memory = None
 
     def outputs(self, batch: Array) -> Array:
-        """What the network says of a batch of observations: logits, or means (and log-stds)."""
-        name = "shared" if self._network["shared"] else "actor"
+        """The head's outputs for a batch of observations: logits, values of actions, or means (and log-stds)."""
+        name = self._torso
         x = self._image(name, batch) if self._network["kind"] != "mlp" else self._flat(batch)
         for place in range(len(self._network["widths"])):
             x = _ACTIVATIONS[self._network["activation"]](self._affine(f"{name}/dense{place}", x))
-        if self._network["memory"]:
+        if self._network.get("memory"):
             x = self._memory = self._remembered(x)
-        return self._affine("policy", x)
+        return self._affine(self._head, x)
 
     def save(self, path: str | Path) -> None:
         """Write everything into one .npz file."""

@@ -79,6 +79,6 @@ def test_minibatches_must_divide_a_rollout():
 
 def test_what_was_chosen_once_stays(tmp_path):
     made = assembled(config(env="CartPole-v1"), {})
-    assert made.learner.choices == {"env": "cartpole", "devices": 2}
+    assert made.learner.choices == {"env": "cartpole", "devices": 2, "code": "native"}
     again = assembled(config(env="CartPole-v1"), {"env": "gym:CartPole-v1", "devices": 2})
     assert again.learner.choices["env"] == "gym:CartPole-v1"

@@ -11,7 +11,7 @@ import pytest
 import evolute
 from evolute.core.order import Match
 from evolute.core.population import best
-from evolute.core.protocols import Outcome
+from evolute.core.protocols import LinkError, Outcome
 from evolute.store.journal import Journal
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
@@ -129,3 +129,45 @@ def test_everything_that_orders_link_to_is_made_again(tmp_path, stopped_at, coun
     stopped_at(count, lambda: run(tmp_path / "again", durable=100))
     run(tmp_path / "again", durable=100)
     assert canonical(tmp_path / "again") == canonical(tmp_path / "whole")
+
+
+def train(state, hparams, steps, seed):
+    return {"n": 1}, {"score": hparams["lr"]}
+
+
+@dataclass(frozen=True)
+class Linking(Evolution):
+    """Evolution that gives every member who goes on the best one as its teacher, or the others as opponents."""
+
+    link: str = "teacher"
+
+    def step(self, state, population, ready, rng):
+        state, orders = super().step(state, population, ready, rng)
+        top = best(population)
+        value = None if top is None else top.ref if self.link == "teacher" else (top.ref,)
+        return state, [order if value is None else replace(order, **{self.link: value}) for order in orders]
+
+
+@pytest.mark.parametrize("link", ["teacher", "opponents"])
+@pytest.mark.parametrize(
+    ("learner", "settings"),
+    [
+        (train, {"space": {"lr": evolute.Float(0.01, 0.5)}, "interval": 8}),
+        ("ppo", {"env": "cartpole", "interval": 32, "ppo": {"envs": 2, "unroll": 16, "minibatches": 1, "widths": [4]}}),
+        ("sb3:A2C", {"env": "CartPole-v1", "interval": 16, "sb3": {"n_steps": 8}}),
+    ],
+)
+def test_a_learner_is_not_given_links_that_it_would_ignore(tmp_path, learner, settings, link):
+    """The first turn has nobody to link to; the second is refused before anything of it is written or trained."""
+
+    def strategy(plan):
+        return Linking(plan, truncation(), perturb(), link=link)
+
+    with pytest.raises(LinkError, match=f"gave member 0 {link} to learn from, and this learner uses none of these"):
+        evolute.run(
+            learner, strategy=strategy, population=2, stop={"turns": 2}, engine="inline", folder=tmp_path / "run",
+            display="none", **settings,
+        )  # fmt: skip
+    journal = Journal.read(tmp_path / "run")
+    assert {order.turn for decision in journal.decisions() for order in decision.orders} == {0}
+    journal.close()

@@ -104,7 +104,7 @@ def _film(folder: Path, config: Config, policy: Exportable, film: Path, seed: in
 
 def _agent(folder: Path, member: int | None) -> tuple[Agent, Config]:
     config = remembered(folder)
-    run = Run.open(folder, assembled(config, choices_of(folder)).learner)
+    run = Run.open(folder, assembled(config, choices_of(folder), to_train=False).learner)
     return run.best if member is None else run.member(member), config
 
 

@@ -43,8 +43,11 @@ class Parts:
         )
 
 
-def assembled(config: Config, choices: Mapping[str, Json]) -> Parts:
-    """The parts of a run; what one of them refuses is a ConfigError. `choices` are those of an earlier session."""
+def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = True) -> Parts:
+    """The parts of a run; what one of them refuses is a ConfigError. `choices` are those of an earlier session.
+
+    A learner that is not going `to_train` is not asked whether it could.
+    """
     learner = _learner(config, choices)
     settings = config.settings
     first = tuple({name: config.space[name].clip(row[name]) for name in row} for row in settings.init.hparams)
@@ -55,7 +58,7 @@ def assembled(config: Config, choices: Mapping[str, Json]) -> Parts:
         strategy = config.strategy.maker(plan, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
-    return Parts(config, learner, plan, strategy, _advice(learner, config))
+    return Parts(config, learner, plan, strategy, _advice(learner, config) if to_train else ())
 
 
 def described(config: Config) -> dict[str, Json]:

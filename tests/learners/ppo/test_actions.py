@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evolute.learners.ppo.actions import Categories, Gaussian, actions_of
+from evolute.learners.kit.actions import Categories, Gaussian, actions_of
 
 RNG = np.random.default_rng(0)
 

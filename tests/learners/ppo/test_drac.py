@@ -11,14 +11,16 @@ from gymnasium.spaces import Box, Discrete
 from training import learner, train
 
 from evolute.core.order import Ref
-from evolute.learners.ppo import networks, update
-from evolute.learners.ppo.actions import Categories, Gaussian
+from evolute.learners.kit import networks
+from evolute.learners.kit.acting import PolicySpec
+from evolute.learners.kit.actions import Categories, Gaussian
+from evolute.learners.kit.networks import Network
+from evolute.learners.ppo import loss, update
 from evolute.learners.ppo.augment import AUGMENTATIONS
-from evolute.learners.ppo.learner import _traced
-from evolute.learners.ppo.model import Model
-from evolute.learners.ppo.networks import Network
-from evolute.learners.ppo.settings import Settings
-from evolute.learners.ppo.update import Draw, Facts, Table
+from evolute.learners.ppo.learner import traced
+from evolute.learners.ppo.minibatches import Batch, Minibatch, StepData
+from evolute.learners.ppo.settings import PPOSettings
+from evolute.learners.ppo.spec import PPOSpec
 
 SMALL = {"envs": 2, "unroll": 8, "minibatches": 1, "epochs": 1, "widths": (8,), "network": "cnn"}
 
@@ -50,30 +52,30 @@ ENV = "gym:probes/Lamps-v0"
 
 def inconsistency(which, actions):
     network = Network((8, 8, 3), actions.outputs, actions.spread, "cnn", (8,), "relu", 0, True)
-    model = Model(network, actions, 4, 4, 1, masked=True, augmented=True)
+    spec = PPOSpec(PolicySpec(network, actions), 4, 4, 1, masked=True, augmented=True)
     vector = jnp.asarray(networks.initial(network, np.random.default_rng(0))) * 3
     obs = jnp.asarray(np.random.default_rng(1).integers(0, 256, (16, 8, 8, 3), np.uint8))
-    h = _traced({**vars(Settings()), "augmentation": which})
+    h = traced({**vars(PPOSettings()), "augmentation": which})
     memory = jnp.zeros((4, 1))
-    facts = jnp.zeros((actions.width + len(Facts._fields), 16))
-    draw = Draw(jnp.arange(16), jnp.arange(16), facts, jnp.zeros(()), jnp.zeros(()))
+    data = jnp.zeros((actions.width + len(StepData._fields), 16))
+    minibatch = Minibatch(jnp.arange(16), jnp.arange(16), data, jnp.zeros(()), jnp.zeros(()))
 
-    def loss(vector):
+    def apart(vector):
         weights = networks.grouped(network, vector)
-        said = update._said(model, weights, Table(obs, obs, memory), draw, h, jax.random.key(0))
-        return jnp.sum(update._inconsistency(model, said, *said.again))
+        predictions = update.predict(spec, weights, Batch(obs, obs, memory), minibatch, h, jax.random.key(0))
+        return jnp.sum(loss.inconsistency(spec, predictions, *predictions.augmented))
 
-    return jax.jit(jax.value_and_grad(loss))(vector)
+    return jax.jit(jax.value_and_grad(apart))(vector)
 
 
 @pytest.mark.parametrize("actions", [Categories((3,), (0,), single=True), Gaussian((-1.0,), (1.0,), (1,))])
 def test_the_loss_is_zero_under_the_identity_and_only_there(actions):
-    value, slope = inconsistency("color_jitter", actions)
+    value, gradient = inconsistency("color_jitter", actions)
     assert value > 1e-3
     nothing, still = inconsistency("none", actions)
     assert abs(nothing) < 1e-5 * value
-    assert np.abs(still).max() < 1e-4 * np.abs(slope).max()
-    assert np.abs(slope).max() > 1e-3
+    assert np.abs(still).max() < 1e-4 * np.abs(gradient).max()
+    assert np.abs(gradient).max() > 1e-3
 
 
 def test_the_divergence_is_that_of_kullback_and_leibler():
@@ -93,9 +95,9 @@ def test_members_with_different_augmentations_train_in_one_program_and_a_change_
     weights = [worker.dump(Ref(member, 0))["learnt"]["optimiser"]["weights"] for member in range(8)]
     assert all(report.metrics["consistency"] >= 0 for report in reports)
     assert len({array.tobytes() for array in weights}) == 8
-    compiled = len(made.world.programs)
+    compiled = len(made.runner.programs)
     train(made, [*hparams[1:], hparams[0]], steps=16)
-    assert len(made.world.programs) == compiled
+    assert len(made.runner.programs) == compiled
 
 
 def test_without_an_augmentation_nothing_is_said_of_it():
@@ -112,7 +114,7 @@ def test_what_cannot_be_augmented_is_refused(env, settings):
 
 
 def test_it_learns_under_an_augmentation():
-    """Half of the rewards are there by chance."""
+    """Random actions get half of the rewards."""
     settings = {**SMALL, "envs": 8, "unroll": 32, "minibatches": 4, "epochs": 4, "lr": 3e-3, "augmentation_weight": 0.1}
     made = learner(ENV, **settings, augmentation="crop")
     _, (report,) = train(made, [{}], turns=3, steps=2048)

@@ -88,4 +88,4 @@ def test_turns_start_afresh_and_repeat_themselves():
     one, other = train(made, turns=2)[1][0], train(made, turns=2)[1][0]
     assert one.digest == other.digest
     state = made.load(train(made)[0].dump(Ref(0, 0)))
-    assert state.worlds is None
+    assert state.envs is None

@@ -11,6 +11,7 @@ from tests.learners.ppo.training import learner, train
 from evolute.core.order import Order, Ref
 from evolute.core.tree import digest
 from evolute.core.worker import Worker
+from evolute.learners.kit import networks
 from evolute.testing import check_learner
 from evolute.testing.memory import MemoryStates
 
@@ -62,7 +63,7 @@ def test_a_member_does_not_depend_on_who_shares_its_cohort():
 
 SCRIPT = """
 import sys
-from evolute.learners.ppo import members
+from evolute.learners.kit import members
 from tests.learners.ppo.training import learner, train
 made = learner("cartpole", envs=4, unroll=16, minibatches=2, widths=(8,), devices=int(sys.argv[1]))
 print(train(made, [{}] * int(sys.argv[2]), steps=256)[1][0].digest)
@@ -84,7 +85,7 @@ def test_changing_hyper_parameters_compiles_nothing():
         lambda event, seconds, **_: compiled.append(event) if "backend_compile" in event else None
     )
     worker, _ = train(made, [{}] * 4, turns=2, steps=128)
-    before, programs = len(compiled), len(made.world.programs)
+    before, programs = len(compiled), len(made.runner.programs)
     assert programs == 1
     assert before > 0
     changed = {
@@ -99,22 +100,22 @@ def test_changing_hyper_parameters_compiles_nothing():
         assert not reports[0].failed
         marks.add(digest(worker.dump(reports[0].order.ref)))
     assert len(marks) == len(changed)  # each change acted at once
-    assert len(made.world.programs) == 2  # cohorts of up to two, and of up to four members
+    assert len(made.runner.programs) == 2  # cohorts of up to two, and of up to four members
     assert len(compiled) - before <= 1
 
 
-def test_an_heir_copies_weights_moments_normaliser_and_worlds():
+def test_an_heir_copies_weights_moments_normaliser_and_env_states():
     made = learner("cartpole", **{**EVERYTHING, "fitness": "training"})
     worker, _ = train(made, [{}, {}], steps=256)
     parent, other = (made.load(worker.dump(Ref(m, 0))) for m in (0, 1))
     heir = Order(1, 1, {"lr": 0.0, "epochs": 1}, start=Ref(0, 0), steps=64, seed=3)
     (report,) = worker.train([heir])
     child = made.load(worker.dump(report.order.ref))
-    np.testing.assert_array_equal(child.learnt.optimiser.weights, parent.learnt.optimiser.weights)
-    assert child.learnt.optimiser.count == parent.learnt.optimiser.count + 2
-    assert child.learnt.obs.count == parent.learnt.obs.count + 64
-    assert child.worlds.episode_length.max() > 16 or child.worlds.first.any()  # episodes went on
-    assert not np.array_equal(other.learnt.optimiser.weights, parent.learnt.optimiser.weights)
+    np.testing.assert_array_equal(child.train.adam.weights, parent.train.adam.weights)
+    assert child.train.adam.count == parent.train.adam.count + 2
+    assert child.train.obs.count == parent.train.obs.count + 64
+    assert child.envs.episode_length.max() > 16 or child.envs.first.any()  # episodes went on
+    assert not np.array_equal(other.train.adam.weights, parent.train.adam.weights)
 
 
 def test_members_of_different_shapes_train_in_cohorts_and_inherit_from_one_another():
@@ -126,7 +127,7 @@ def test_members_of_different_shapes_train_in_cohorts_and_inherit_from_one_anoth
     peer = Order(1, 1, {"envs": 8}, start=Ref(1, 0), steps=128, seed=4)
     assert not any(report.failed for report in worker.train([heir, peer]))
     child = made.load(worker.dump(Ref(0, 1)))
-    assert child.worlds.obs.shape == (8, 4)
+    assert child.envs.obs.shape == (8, 4)
 
 
 def test_weights_that_are_no_numbers_fail_the_member_alone():
@@ -137,7 +138,7 @@ def test_weights_that_are_no_numbers_fail_the_member_alone():
     assert "finite" in reports[1].error
 
 
-def test_scores_of_an_evaluation_are_on_the_same_luck():
+def test_scores_of_an_evaluation_are_on_the_same_seeds():
     """Members with the same weights get the same score, whatever their own seeds are."""
     made = learner("cartpole", **{**SMALL, "fitness": "evaluation", "episodes": 10})
     worker, _ = train(made, [{}], steps=64)
@@ -148,6 +149,17 @@ def test_scores_of_an_evaluation_are_on_the_same_luck():
 
 
 def test_dense_networks_can_look_at_images():
-    settings = {**SMALL, "network": "mlp", "normalize_obs": True}
-    _, (report,) = train(learner("gymnax:Breakout-MinAtar", **settings), steps=64)
-    assert report.metrics["episodes"] >= 0
+    """The first layer has a row for every pixel, each pixel that was seen is learnt from, and episodes end."""
+    made = learner("gymnax:Breakout-MinAtar", **{**SMALL, "network": "mlp", "normalize_obs": True})
+    before, (first,) = train(made, [{"lr": 0.0}], steps=512)
+    after, (report,) = train(made, [{"lr": 1e-2}], steps=512)
+    assert first.metrics["episodes"] > 0
+    assert report.metrics["episode_length"] > 1
+    states = [made.load(worker.dump(Ref(0, 0))) for worker in (before, after)]
+    network = made._spec(made._full({})).network
+    assert network.obs == (10 * 10 * 4,)
+    frozen, learnt = (networks.unpacked(network, state.train.adam.weights)["actor/dense0/w"] for state in states)
+    assert frozen.shape == (400, 8)
+    moved = np.any(frozen != learnt, axis=1)
+    np.testing.assert_array_equal(moved, states[1].train.obs.variance > 1e-6)
+    assert moved.sum() > 50

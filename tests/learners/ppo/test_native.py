@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evolute.learners.ppo import networks
-from evolute.learners.ppo.native import activations, dense, matrices, passes, xla
-from evolute.learners.ppo.native.passes import Plan
-from evolute.learners.ppo.networks import Network
+from evolute.learners.kit import networks
+from evolute.learners.kit.native import activations, dense, matrices, passes, support, xla
+from evolute.learners.kit.native.passes import TwinLayout
+from evolute.learners.kit.networks import Network
 
 SHAPES = [
     (Network((4,), 2), 64),
@@ -36,22 +36,22 @@ def made(network, rows):
 
 
 def check(network, rows):
-    """Outputs, values and slopes are those of JAX."""
+    """Outputs, values and gradients are those of JAX."""
     weights, obs = made(network, rows)
 
     def theirs(weights):
         parts = networks.grouped(network, weights)
         return *networks.twins(network, parts, obs), {"log_std": parts["log_std"]} if network.spread else {}
 
-    said, back = jax.vjp(lambda weights: dense.said(network, weights, obs), weights)
+    predictions, back = jax.vjp(lambda weights: dense.predict(network, weights, obs), weights)
     expected, back_in_jax = jax.vjp(theirs, weights)
-    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=5e-6), said, expected)
-    slopes = jax.tree.map(lambda leaf: numbers(*leaf.shape, seed=2), said)
-    np.testing.assert_allclose(back(slopes)[0], back_in_jax(slopes)[0], rtol=1e-4, atol=2e-4)
+    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=5e-6), predictions, expected)
+    gradients = jax.tree.map(lambda leaf: numbers(*leaf.shape, seed=2), predictions)
+    np.testing.assert_allclose(back(gradients)[0], back_in_jax(gradients)[0], rtol=1e-4, atol=2e-4)
 
 
 @pytest.mark.parametrize(("network", "rows"), SHAPES)
-def test_machine_code_says_and_learns_what_jax_does(network, rows):
+def test_machine_code_predicts_and_learns_what_jax_does(network, rows):
     check(network, rows)
 
 
@@ -70,18 +70,18 @@ def test_so_it_does_in_any_shape(obs, widths, outputs, rows):
 @example(obs=3, widths=(20, 130), outputs=2, rows=200, lanes=16)
 @given(obs=SIZE, widths=WIDTHS, outputs=SIZE, rows=SIZE, lanes=st.sampled_from([4, 8, 16]))
 def test_what_is_copied_or_turned_fits_its_room(obs, widths, outputs, rows, lanes):
-    plan = Plan(Network((obs,), outputs, widths=widths), rows)
+    layout = TwinLayout(Network((obs,), outputs, widths=widths), rows)
     copied, transpose = matrices.Product._copied, matrices.transpose
     found = []
 
     def copying(product, emit, strip):
-        assert product.shape[2] * strip.vectors * strip.lanes <= plan.room(lanes)
+        assert product.shape[2] * strip.vectors * strip.lanes <= layout.room(lanes)
         found.append("copied")
         return copied(product, emit, strip)
 
     def turning(emit, shape, a, to):
         assert to.down == shape[0]
-        assert shape[0] * shape[1] <= plan.turned
+        assert shape[0] * shape[1] <= layout.turned
         found.append("turned")
         transpose(emit, shape, a, to)
 
@@ -89,8 +89,8 @@ def test_what_is_copied_or_turned_fits_its_room(obs, widths, outputs, rows, lane
         patch.setattr(xla.code(), "lanes", lanes)
         patch.setattr(matrices.Product, "_copied", copying)
         patch.setattr(matrices, "transpose", turning)
-        xla._written("forward", 2, 4, lambda emit, *both: passes.forward(emit, plan, *both))
-        xla._written("backward", 5, 4, lambda emit, *both: passes.backward(emit, plan, *both))
+        xla._written("forward", 2, 4, lambda emit, *both: passes.forward(emit, layout, *both))
+        xla._written("backward", 5, 4, lambda emit, *both: passes.backward(emit, layout, *both))
     assert "turned" in found
     assert "copied" in found or min(rows, max(widths)) < matrices.FAR
 
@@ -105,17 +105,17 @@ def computed(name, lanes, arrays, shapes, body):
 
 @pytest.mark.parametrize(("network", "rows"), SHAPES[:4])
 def test_the_lanes_of_a_machine_do_not_change_a_bit(network, rows):
-    plan = Plan(network, rows)
+    layout = TwinLayout(network, rows)
     weights, obs = made(network, rows)
-    said_shapes = ((network.outputs, rows), (rows,), (plan.hidden,), (plan.room(16),))
-    slope_shapes = (weights.shape, (plan.slopes,), (plan.turned,), (plan.room(16),))
+    shapes = ((network.outputs, rows), (rows,), (layout.hidden,), (layout.room(16),))
+    gradient_shapes = (weights.shape, (layout.gradients,), (layout.turned,), (layout.room(16),))
     name = f"lanes_{network.activation}_{rows}"
     found = []
     for lanes in (4, 8, 16):
-        forward = computed(f"{name}_f", lanes, (weights, obs), said_shapes, lambda e, *both: passes.forward(e, plan, *both))
-        slopes = (*forward[:2], np.ones(network.spread, np.float32)) if network.spread else forward[:2]
-        given = (weights, obs, forward[2], *slopes)
-        backward = computed(f"{name}_b", lanes, given, slope_shapes, lambda e, *both: passes.backward(e, plan, *both))
+        forward = computed(f"{name}_f", lanes, (weights, obs), shapes, lambda e, *both: passes.forward(e, layout, *both))
+        gradients = (*forward[:2], np.ones(network.spread, np.float32)) if network.spread else forward[:2]
+        given = (weights, obs, forward[2], *gradients)
+        backward = computed(f"{name}_b", lanes, given, gradient_shapes, lambda e, *both: passes.backward(e, layout, *both))
         found.append([*forward[:3], backward[0]])
     for others in found[1:]:
         for one, other in zip(found[0], others, strict=True):
@@ -129,7 +129,7 @@ def test_tanh_is_tanh():
 
     def body(emit, given, made):
         def once(index):
-            vector = activations.act(emit, "tanh", emit.vector(emit.at(given[0], (index, lanes)), lanes))
+            vector = activations.forward(emit, "tanh", emit.vector(emit.at(given[0], (index, lanes)), lanes))
             emit.store(vector, emit.at(made[0], (index, lanes)))
 
         emit.each(x.size // lanes, once)
@@ -141,29 +141,29 @@ def test_tanh_is_tanh():
     assert np.isnan(found).sum() == 1
 
 
-@pytest.mark.parametrize("activation", activations.KNOWN)
+@pytest.mark.parametrize("activation", support.ACTIVATIONS)
 def test_what_is_not_a_number_is_not_hidden(activation):
     network = Network((4,), 2, widths=(8, 8), activation=activation)
     weights, obs = made(network, 16)
-    said, back = jax.vjp(lambda weights: dense.said(network, weights, obs.at[2, 5].set(np.nan)), weights)
-    for row in (*said[0], said[1]):
+    predictions, back = jax.vjp(lambda weights: dense.predict(network, weights, obs.at[2, 5].set(np.nan)), weights)
+    for row in (*predictions[0], predictions[1]):
         np.testing.assert_array_equal(np.isnan(row), np.arange(16) == 5)
-    assert np.isnan(back(said)[0]).any()
+    assert np.isnan(back(predictions)[0]).any()
 
 
 def test_it_works_one_by_one_under_vmap():
     network = Network((2,), 2, widths=(4,))
     weights, obs = made(network, 5)
     many = jnp.stack([obs, 2 * obs, 3 * obs])
-    together = jax.vmap(lambda obs: dense.said(network, weights, obs)[0])(many)
-    np.testing.assert_array_equal(together, [dense.said(network, weights, obs)[0] for obs in many])
+    together = jax.vmap(lambda obs: dense.predict(network, weights, obs)[0])(many)
+    np.testing.assert_array_equal(together, [dense.predict(network, weights, obs)[0] for obs in many])
 
 
 def test_threads_may_ask_for_the_same_code_at_once():
     network = Network((2,), 2, widths=(4, 3), activation="relu")
     weights, obs = made(network, 11)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: np.asarray(dense.said(network, weights, obs)[1]), range(4)))
+        found = list(pool.map(lambda _: np.asarray(dense.predict(network, weights, obs)[1]), range(4)))
     for values in found:
         np.testing.assert_allclose(values, networks.twins(network, networks.grouped(network, weights), obs)[1], rtol=1e-5)
 
@@ -172,7 +172,7 @@ def test_threads_may_ask_for_the_same_code_at_once():
 def test_arrays_of_another_shape_or_kind_are_refused(wrong):
     network = Network((3,), 2, widths=(4,))
     with pytest.raises(ValueError, match="these networks take"):
-        dense.said(network, *wrong(*made(network, 5)))
+        dense.predict(network, *wrong(*made(network, 5)))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_arrays_of_another_shape_or_kind_are_refused(wrong):
     ],
 )
 def test_only_twins_with_known_activations_have_machine_code(network, able):
-    assert dense.able(network) is able
+    assert support.applies(network) is able
 
 
 def test_another_interface_of_xla_is_left_alone(monkeypatch, tmp_path):
@@ -193,6 +193,6 @@ def test_another_interface_of_xla_is_left_alone(monkeypatch, tmp_path):
     header.parent.mkdir(parents=True)
     header.write_text("#define XLA_FFI_API_MAJOR 1\n#define XLA_FFI_API_MINOR 0\n")
     monkeypatch.setattr(jax.ffi, "include_dir", lambda: str(tmp_path))
-    assert xla.version.__wrapped__() is None
-    monkeypatch.setattr(xla, "version", lambda: None)
-    assert not dense.able(Network((4,), 2))
+    assert support.interface.__wrapped__() is None
+    monkeypatch.setattr(support, "interface", lambda: None)
+    assert "another foreign function interface" in support.missing()

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from evolute.core.order import Order
-from evolute.learners.ppo import networks
-from evolute.learners.ppo.inside import Inside
+from evolute.learners.kit import layers, networks
+from evolute.learners.kit.networks import Network
+from evolute.learners.kit.programs import Programs
+from evolute.learners.ppo.jax_runner import JaxRunner
 from evolute.learners.ppo.learner import PPO
-from evolute.learners.ppo.networks import Network
-from evolute.learners.ppo.programs import Programs
-from evolute.learners.ppo.settings import Settings
-from evolute.policy import load
+from evolute.learners.ppo.settings import PPOSettings
+from evolute.policy import Policy, load
 
 RNG = np.random.default_rng(0)
 
@@ -46,7 +46,7 @@ def test_a_convolution_over_patches_is_a_convolution(side, stride, padding):
     weights = {"c/w": jnp.asarray(RNG.normal(size=(side, side, 3, 5)), jnp.float32), "c/b": jnp.ones(5)}
 
     def ours(weights, x):
-        return networks._convolve(weights, "c", x, stride, padding)
+        return layers.convolve(weights, "c", x, stride, padding)
 
     def theirs(weights, x):
         pads = [(padding, padding)] * 2
@@ -55,8 +55,8 @@ def test_a_convolution_over_patches_is_a_convolution(side, stride, padding):
         return made + weights["c/b"]
 
     np.testing.assert_allclose(ours(weights, x), theirs(weights, x), rtol=1e-4, atol=1e-4)
-    slopes = [jax.grad(lambda w, x, f=f: jnp.sum(jnp.sin(f(w, x))), argnums=(0, 1))(weights, x) for f in (ours, theirs)]
-    for one, other in zip(jax.tree.leaves(slopes[0]), jax.tree.leaves(slopes[1]), strict=True):
+    gradients = [jax.grad(lambda w, x, f=f: jnp.sum(jnp.sin(f(w, x))), argnums=(0, 1))(weights, x) for f in (ours, theirs)]
+    for one, other in zip(jax.tree.leaves(gradients[0]), jax.tree.leaves(gradients[1]), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
 
 
@@ -64,13 +64,13 @@ def test_a_convolution_over_patches_is_a_convolution(side, stride, padding):
 def test_pooling_over_shifts_is_pooling(size):
     x = jnp.asarray(RNG.normal(size=(2, size, size + 1, 3)), jnp.float32)
     theirs = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
-    np.testing.assert_array_equal(networks._pooled(x), theirs)
+    np.testing.assert_array_equal(layers.max_pool(x), theirs)
 
 
 @pytest.mark.parametrize("width", [2, 64])
 def test_the_gradient_of_a_product_is_that_of_jax(width):
     x, w = jnp.asarray(RNG.normal(size=(3, 5, 7)), jnp.float32), jnp.asarray(RNG.normal(size=(7, width)), jnp.float32)
-    ours = jax.grad(lambda x, w: jnp.sum(jnp.sin(networks._product(x, w))), argnums=(0, 1))(x, w)
+    ours = jax.grad(lambda x, w: jnp.sum(jnp.sin(layers.product(x, w))), argnums=(0, 1))(x, w)
     theirs = jax.grad(lambda x, w: jnp.sum(jnp.sin(x @ w)), argnums=(0, 1))(x, w)
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
@@ -125,7 +125,7 @@ REAL = gymnasium.spaces.Box(-2, 2, (2,), np.float32)
     ],
 )
 def test_an_exported_policy_acts_as_the_network_does(tmp_path, obs_space, action_space, settings):
-    made = PPO(Inside(None, Programs(2)), obs_space, action_space, Settings(**settings), {})
+    made = PPO(JaxRunner(None, Programs(2)), obs_space, action_space, PPOSettings(**settings), {"code": "xla"})
     tree = made.dump(made.init([Order(0, 0, {}, steps=1, seed=3)])[0])
     tree["learnt"]["optimiser"]["weights"] = RNG.normal(size=tree["learnt"]["optimiser"]["weights"].shape).astype("f") * 0.1
     if settings.get("normalize_obs"):
@@ -134,17 +134,17 @@ def test_an_exported_policy_acts_as_the_network_does(tmp_path, obs_space, action
     made.policy(tree).save(tmp_path / "policy.npz")
     policy = load(tmp_path / "policy.npz")
     state = made.load(tree)
-    model = made._model(made._full({}))
-    weights = networks.unpacked(model.network, jnp.asarray(state.learnt.optimiser.weights))
-    memory = jnp.zeros((2, model.network.units))
+    spec = made._spec(made._full({}))
+    weights = networks.unpacked(spec.network, jnp.asarray(state.train.adam.weights))
+    memory = jnp.zeros((2, spec.network.units))
     for _ in range(3):
         obs = np.stack([obs_space.sample(), obs_space.sample()])
         seen = obs
         if settings.get("normalize_obs"):
-            moments = state.learnt.obs
+            moments = state.train.obs
             seen = np.clip((obs - moments.mean) / np.sqrt(moments.variance + 1e-8), -10, 10)
-        outputs, memory = networks.policy(model.network, weights, jnp.asarray(seen), memory)
-        expected = model.actions.to_env(model.actions.mode(weights, outputs))
+        outputs, memory = networks.policy(spec.network, weights, jnp.asarray(seen), memory)
+        expected = spec.actions.to_env(spec.actions.mode(weights, outputs))
         acted = policy(obs)
         np.testing.assert_allclose(acted, expected, rtol=1e-3, atol=1e-4)
         assert action_space.contains(acted[0].astype(action_space.dtype))
@@ -158,3 +158,29 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     with pytest.raises(ValueError, match="not a policy that Evolute exported"):
         load(tmp_path / "other.npz")
+
+
+def hand_made(**names):
+    """A network of one layer on two numbers whose outputs are twice what relu leaves of them."""
+    network = {"obs": [2], "kind": "mlp", "widths": [2], "activation": "relu"}
+    actions = {"kind": "categories", "sizes": [2], "starts": [0], "single": True}
+    torso, head = names.get("torso", "actor"), names.get("head", "policy")
+    arrays = {f"{torso}/dense0/w": np.eye(2), f"{torso}/dense0/b": [0, 0], f"{head}/w": 2 * np.eye(2), f"{head}/b": [0, 1]}
+    about = {"network": network, "actions": actions, "strides": [], "normalize_obs": False, **names}
+    return Policy(arrays, about, np.zeros(2), np.ones(2))
+
+
+@pytest.mark.parametrize("names", [{}, {"torso": "q", "head": "q/out"}, {"torso": "critic", "head": "advantage"}])
+def test_a_file_names_the_torso_and_the_head_that_act(tmp_path, names):
+    """As a Q-network does; in files from before there are no names, and they are PPO's."""
+    hand_made(**names).save(tmp_path / "policy.npz")
+    policy = load(tmp_path / "policy.npz")
+    np.testing.assert_array_equal(policy.outputs(np.array([[3.0, -1.0], [0.5, 1.0]])), [[6, 1], [1, 3]])
+    assert policy(np.array([3.0, -1.0])) == 0
+    assert policy(np.array([0.5, 1.0])) == 1
+
+
+def test_what_ppo_exports_names_its_torso_and_head():
+    made = PPO(JaxRunner(None, Programs(2)), IMAGE, TWO, PPOSettings(), {"code": "xla"})
+    about = made.policy(made.dump(made.init([Order(0, 0, {}, steps=1, seed=3)])[0])).about
+    assert (about["torso"], about["head"]) == ("shared", "policy")

@@ -9,14 +9,15 @@ from evolute.core.order import Order, Ref
 from evolute.core.protocols import silently
 from evolute.core.worker import Worker
 from evolute.envs.spec import EnvSpec
-from evolute.learners.ppo import networks, ppo
-from evolute.learners.ppo.settings import Settings
+from evolute.learners.kit import networks
+from evolute.learners.ppo import ppo
+from evolute.learners.ppo.settings import PPOSettings
 from evolute.testing.memory import MemoryStates
 
 
 def learner(env, **settings):
     spec = env if isinstance(env, EnvSpec) else EnvSpec(env)
-    return ppo(env=spec, settings=Settings(**{"devices": 2, **settings}))
+    return ppo(env=spec, settings=PPOSettings(**{"devices": 2, **settings}))
 
 
 def train(made, hparams=({},), *, turns=1, steps=1024, seed=100):
@@ -37,8 +38,8 @@ def train(made, hparams=({},), *, turns=1, steps=1024, seed=100):
 def values(made, worker, obs, **hparams):
     """What a member thinks that observations are worth."""
     state = made.load(worker.dump(Ref(0, 0)))
-    network = made._model(made._full(hparams)).network
-    weights = networks.unpacked(network, jnp.asarray(state.learnt.optimiser.weights))
+    network = made._spec(made._full(hparams)).network
+    weights = networks.unpacked(network, jnp.asarray(state.train.adam.weights))
     rows = jnp.asarray(obs, jnp.float32).reshape(len(obs), -1)
     return np.asarray(networks.value(network, weights, rows, jnp.zeros((len(obs), network.units))))
 

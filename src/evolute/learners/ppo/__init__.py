@@ -7,29 +7,32 @@ from typing import Any
 
 from evolute.core.protocols import Learner
 from evolute.envs.spec import EnvSpec
-from evolute.learners.ppo.settings import Settings
+from evolute.learners.ppo.settings import PPOSettings
 
 
-def ppo(*, env: EnvSpec, settings: Settings) -> Learner[Any]:
+def ppo(*, env: EnvSpec, settings: PPOSettings) -> Learner[Any]:
     """Proximal policy optimisation (Schulman et al. 2017), one compiled program for all members."""
     from evolute.envs.interface import HostEnv
     from evolute.envs.make import make_env, resolve_name, spec_for_testing
-    from evolute.learners.ppo import members
-    from evolute.learners.ppo.host import Host
-    from evolute.learners.ppo.inside import Inside
+    from evolute.learners.kit import members
+    from evolute.learners.kit.native import support
+    from evolute.learners.kit.programs import Programs
+    from evolute.learners.ppo.host_runner import HostRunner
+    from evolute.learners.ppo.jax_runner import JaxRunner
     from evolute.learners.ppo.learner import PPO
-    from evolute.learners.ppo.programs import Programs
 
     devices = settings.devices or max(2, os.cpu_count() or 2)
     members.start(devices)
     name = resolve_name(env.name)
     spec = env.with_name(name)
-    found, unseen = make_env(spec), spec_for_testing(spec)
+    train_env, unseen = make_env(spec), spec_for_testing(spec)
     if settings.test_episodes and unseen is None:
         raise ValueError(f"ppo.test_episodes={settings.test_episodes}: {name} has no levels to test on, as procgen:… has")
-    programs, on_host = Programs(devices), isinstance(found, HostEnv)
-    world = Host(found, programs) if isinstance(found, HostEnv) else Inside(found, programs)
-    tested = make_env(unseen) if settings.test_episodes and unseen is not None else None
-    exam = Host(tested, programs) if isinstance(tested, HostEnv) else None
-    choices = {"env": name, "devices": devices}
-    return PPO(world, found.observation_space, found.action_space, settings, choices, masked=on_host, exam=exam)
+    programs, on_host = Programs(devices), isinstance(train_env, HostEnv)
+    runner = HostRunner(train_env, programs) if isinstance(train_env, HostEnv) else JaxRunner(train_env, programs)
+    test_env = make_env(unseen) if settings.test_episodes and unseen is not None else None
+    test_runner = HostRunner(test_env, programs) if isinstance(test_env, HostEnv) else None
+    code = settings.code if settings.code != "auto" else "xla" if support.missing() else "native"
+    choices = {"env": name, "devices": devices, "code": code}
+    spaces = (train_env.observation_space, train_env.action_space)
+    return PPO(runner, *spaces, settings, choices, masked=on_host, test_runner=test_runner)

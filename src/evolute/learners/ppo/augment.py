@@ -24,7 +24,7 @@ GREY = (0.299, 0.587, 0.114)
 JITTER, HUE = 0.4, 0.5 * 255 / 360
 """How far brightness, contrast and saturation move from 1, and hue from 0."""
 Image = jax.Array
-Draw = Callable[[jax.Array, Image], Image]
+RandomImage = Callable[[jax.Array, Image], Image]
 
 
 def augmented(which: jax.Array, key: jax.Array, images: jax.Array) -> jax.Array:
@@ -67,7 +67,7 @@ def flip(image: Image, on: Any) -> Image:
 
 
 def rotate(image: Image, turns: Any) -> Image:
-    """The image turned to the left by so many right angles."""
+    """The image turned to the left by this many right angles."""
     return jnp.choose(turns, [jnp.rot90(image, number) for number in range(4)], mode="wrap")
 
 
@@ -158,7 +158,7 @@ def _color_jitter(key: jax.Array, image: Image) -> Image:
     return color_jitter(image, near[0], near[1], HUE * hue, near[2], jax.random.bernoulli(order))
 
 
-DRAWS: dict[str, Draw] = {
+DRAWS: dict[str, RandomImage] = {
     "crop": _crop,
     "random_conv": _random_conv,
     "grayscale": lambda key, image: grayscale(image),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -15,50 +14,31 @@ from evolute.core.order import Hparams, Json, LinkName, Order, Ref
 from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
-from evolute.learners.ppo import networks
+from evolute.learners.kit import acting, episode_stats, networks
+from evolute.learners.kit.native import support
 from evolute.learners.ppo.augment import AUGMENTATIONS
-from evolute.learners.ppo.evaluate import Played, Player
-from evolute.learners.ppo.model import Model, fresh, model_of
-from evolute.learners.ppo.settings import ARCHITECTURE, SHAPES, Settings, Traced
-from evolute.learners.ppo.state import Assignment, State, Trained, from_tree, to_tree
-from evolute.learners.ppo.update import LOSSES
+from evolute.learners.ppo.loss import LOSSES
+from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
+from evolute.learners.ppo.settings import ARCHITECTURE, SHAPES, PPOSettings, Traced
+from evolute.learners.ppo.spec import PPOSpec, spec_of
+from evolute.learners.ppo.train_state import MemberState, fresh, from_tree, to_tree
 from evolute.policy import Policy
 
-COMMON = 0
-"""All members of all runs are measured on the luck that follows from this and their turn."""
-
-
-class World(Protocol):
-    """Where members live: JAX environments inside the program, or environments on the host."""
-
-    @property
-    def enough(self) -> int:
-        """How many episodes measure a member well in reasonable time."""
-
-    @property
-    def time_limit(self) -> int | None:
-        """The longest an episode can be, if every turn begins its episodes afresh."""
-
-    def turn(
-        self, model: Model, states: Sequence[State], tasks: Sequence[Assignment], ring: int, progress: Progress
-    ) -> list[Trained]: ...
-
-    def play(
-        self, model: Model, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
-    ) -> list[Played]: ...
+SHARED_SEED = 0
+"""All members of all runs are evaluated on seeds that follow from this and their turn."""
 
 
 @dataclass(frozen=True)
 class PPO:
     """Trains members together whose settings have one shape. `choices` fills in what the config left open."""
 
-    world: World
+    runner: Runner
     observation_space: gymnasium.Space[Any]
     action_space: gymnasium.Space[Any]
-    settings: Settings
+    settings: PPOSettings
     choices: Mapping[str, Json]
     masked: bool = False
-    exam: World | None = None
+    test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
     together: bool = True
     repeatable: bool = True
@@ -66,10 +46,90 @@ class PPO:
     architecture: tuple[str, ...] = ARCHITECTURE
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
-        """A warning if episodes on the host, which every turn begins afresh, may not fit into a turn."""
-        for hparams in examples:
-            self._model(self._full(hparams))
-        limit, each = self.world.time_limit, interval // self.settings.envs
+        """Warnings: of episodes on the host, which every turn starts afresh, that may not fit into a turn; of slower code."""
+        specs = [self._spec(self._full(hparams)) for hparams in examples]
+        for spec in specs:
+            _check_native(spec)
+        return [*self._advice_on_code(specs), *self._advice_on_episodes(interval)]
+
+    def shape(self, hparams: Hparams) -> str:
+        full = self._full(hparams)
+        return str([*(full[name] for name in SHAPES), full["augmentation"] != "none"])
+
+    def init(self, orders: Sequence[Order]) -> list[MemberState]:
+        return [self._init(order) for order in orders]
+
+    def train(
+        self, states: Sequence[MemberState], orders: Sequence[Order], *, fetch: Callable[[Ref], MemberState], progress: Progress
+    ) -> tuple[list[MemberState], list[Outcome]]:
+        settings = [self._full(order.hparams) for order in orders]
+        spec = self._spec(settings[0])
+        _check_native(spec)
+        assignments = [
+            Assignment(traced(values), math.ceil(order.steps / spec.batch), order.seed)
+            for order, values in zip(orders, settings, strict=True)
+        ]
+        results = self.runner.turn(spec, states, assignments, self.settings.episodes, progress)
+        after = [
+            MemberState(result.train, result.envs, self._about(spec, values))
+            for result, values in zip(results, settings, strict=True)
+        ]
+        returns: list[dict[str, float]] = [{} for _ in orders]
+        if self.settings.fitness == "evaluation":
+            self._evaluate(self.runner, self.settings.episodes, "score", returns, spec, after, orders, progress)
+        if self.test_runner is not None:
+            episodes = self.settings.test_episodes
+            self._evaluate(self.test_runner, episodes, "test_return", returns, spec, after, orders, progress)
+        outcomes = [
+            _outcome(spec, result, extra, one.updates * spec.batch)
+            for result, extra, one in zip(results, returns, assignments, strict=True)
+        ]
+        return after, outcomes
+
+    def dump(self, state: MemberState) -> Tree:
+        return to_tree(state)
+
+    def load(self, tree: Tree) -> MemberState:
+        return from_tree(tree)
+
+    def policy(self, tree: Tree) -> Policy:
+        """What the member has learnt, in numpy alone."""
+        state = from_tree(tree)
+        arrays = networks.unpacked(acting.described_network(state.about), state.train.adam.weights)
+        return acting.exported(arrays, state.about, state.train.obs)
+
+    def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
+        """The returns of fresh episodes."""
+        state, number = from_tree(tree), episodes or self.runner.default_episodes
+        spec, greedy = self._spec(self._full(hparams)), self.settings.greedy
+        results = self.runner.evaluate(spec, [state.player], number, greedy=greedy, seed=seed, progress=progress)
+        return [float(value) for value in results[0].returns]
+
+    def _full(self, hparams: Hparams) -> dict[str, Any]:
+        return {**vars(self.settings), **hparams}
+
+    def _spec(self, hparams: Hparams) -> PPOSpec:
+        spec = spec_of(self.observation_space, self.action_space, hparams, masked=self.masked)
+        return replace(spec, native=self.choices["code"] == "native" and support.applies(spec.network))
+
+    def _init(self, order: Order) -> MemberState:
+        full = self._full(order.hparams)
+        spec = self._spec(full)
+        return MemberState(fresh(spec, stream(order.seed, "weights")), None, self._about(spec, full))
+
+    def _about(self, spec: PPOSpec, hparams: Hparams) -> dict[str, Any]:
+        """What a policy is made of, besides its weights."""
+        return {**acting.description(spec.policy), "normalize_obs": bool(hparams["normalize_obs"]) and not spec.image}
+
+    def _advice_on_code(self, specs: Sequence[PPOSpec]) -> list[str]:
+        """A word on what is missing if XLA trains networks for which there is machine code; runs that chose XLA know it."""
+        slower = self.settings.code == "auto" and self.choices["code"] == "xla"
+        if not slower or not any(support.applies(spec.network) for spec in specs):
+            return []
+        return [f"training with XLA alone, which is slower than machine code: {support.missing()}"]
+
+    def _advice_on_episodes(self, interval: int) -> list[str]:
+        limit, each = self.runner.time_limit, interval // self.settings.envs
         if self.settings.fitness == "evaluation" or limit is None or each >= limit:
             return []
         return [
@@ -77,139 +137,58 @@ class PPO:
             f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or ppo.fitness=evaluation"
         ]
 
-    def shape(self, hparams: Hparams) -> str:
-        full = self._full(hparams)
-        return str([*(full[name] for name in SHAPES), full["augmentation"] != "none"])
-
-    def init(self, orders: Sequence[Order]) -> list[State]:
-        return [self._init(order) for order in orders]
-
-    def train(
-        self, states: Sequence[State], orders: Sequence[Order], *, fetch: Callable[[Ref], State], progress: Progress
-    ) -> tuple[list[State], list[Outcome]]:
-        settings = [self._full(order.hparams) for order in orders]
-        model = self._model(settings[0])
-        tasks = [
-            Assignment(_traced(values), math.ceil(order.steps / model.batch), order.seed)
-            for order, values in zip(orders, settings, strict=True)
-        ]
-        trained = self.world.turn(model, states, tasks, self.settings.episodes, progress)
-        after = [
-            State(new.learnt, new.worlds, self._about(model, values)) for new, values in zip(trained, settings, strict=True)
-        ]
-        measured: list[dict[str, float]] = [{} for _ in orders]
-        if self.settings.fitness == "evaluation":
-            self._measure(self.world, self.settings.episodes, "score", measured, model, after, orders, progress)
-        if self.exam is not None:
-            self._measure(self.exam, self.settings.test_episodes, "test_return", measured, model, after, orders, progress)
-        outcomes = [
-            _outcome(model, new, found, task.updates * model.batch)
-            for new, found, task in zip(trained, measured, tasks, strict=True)
-        ]
-        return after, outcomes
-
-    def dump(self, state: State) -> Tree:
-        return to_tree(state)
-
-    def load(self, tree: Tree) -> State:
-        return from_tree(tree)
-
-    def policy(self, tree: Tree) -> Policy:
-        """What the member has learnt, in numpy alone."""
-        state = from_tree(tree)
-        network = networks.Network(**_tuples(state.about["network"]))
-        arrays = networks.unpacked(network, state.learnt.optimiser.weights)
-        return Policy(arrays, state.about, state.learnt.obs.mean, state.learnt.obs.variance)
-
-    def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
-        """The returns of fresh episodes."""
-        state, number = from_tree(tree), episodes or self.world.enough
-        model, player = self._model(self._full(hparams)), _player(state)
-        played = self.world.play(model, [player], number, greedy=self.settings.greedy, seed=seed, progress=progress)
-        return [float(value) for value in played[0].returns]
-
-    def _full(self, hparams: Hparams) -> dict[str, Any]:
-        return {**vars(self.settings), **hparams}
-
-    def _model(self, hparams: Hparams) -> Model:
-        return model_of(self.observation_space, self.action_space, hparams, masked=self.masked)
-
-    def _init(self, order: Order) -> State:
-        full = self._full(order.hparams)
-        model = self._model(full)
-        return State(fresh(model, stream(order.seed, "weights")), None, self._about(model, full))
-
-    def _about(self, model: Model, hparams: Hparams) -> dict[str, Any]:
-        """What a policy is made of, besides its weights."""
-        return {**_made_of(model), "normalize_obs": bool(hparams["normalize_obs"]) and not model.image}
-
-    def _measure(
+    def _evaluate(
         self,
-        world: World,
+        runner: Runner,
         episodes: int,
         name: str,
-        measured: Sequence[dict[str, float]],
-        model: Model,
-        states: Sequence[State],
+        returns: Sequence[dict[str, float]],
+        spec: PPOSpec,
+        states: Sequence[MemberState],
         orders: Sequence[Order],
         progress: Progress,
     ) -> None:
-        """Add the mean return of each member over episodes whose luck depends on the turn alone, under this name."""
+        """Add the mean return of each member over episodes whose seeds depend on the turn alone, under this name."""
         for turn in sorted({order.turn for order in orders}):
             rows = [row for row, order in enumerate(orders) if order.turn == turn]
-            seed = derive(COMMON, "evaluation", turn)
-            chosen = [_player(states[row]) for row in rows]
-            played = world.play(model, chosen, episodes, greedy=self.settings.greedy, seed=seed, progress=progress)
-            for row, one in zip(rows, played, strict=True):
-                measured[row][name] = float(np.mean(one.returns))
+            seed = derive(SHARED_SEED, "evaluation", turn)
+            players = [states[row].player for row in rows]
+            results = runner.evaluate(spec, players, episodes, greedy=self.settings.greedy, seed=seed, progress=progress)
+            for row, result in zip(rows, results, strict=True):
+                returns[row][name] = float(np.mean(result.returns))
 
 
-@cache
-def _made_of(model: Model) -> dict[str, Any]:
-    return {
-        "network": _lists(asdict(model.network)),
-        "actions": {"kind": type(model.actions).__name__.lower(), **_lists(asdict(model.actions))},
-        "strides": networks.strides(model.network),
-    }
+def _check_native(spec: PPOSpec) -> None:
+    """A run keeps to the code it began with, since other code gives other bits."""
+    if spec.native and (reason := support.missing()):
+        raise ValueError(f"these networks are to be trained by machine code (ppo.code=native), but {reason}")
 
 
-def _player(state: State) -> Player:
-    return Player(state.learnt, np.float32(state.about["normalize_obs"]))
-
-
-def _traced(hparams: Hparams) -> Traced:
+def traced(hparams: Hparams) -> Traced:
+    """The settings that are values inside the program."""
     values = {**hparams, "augmentation": AUGMENTATIONS.index(hparams["augmentation"])}
     return Traced(*(np.float32(values[name]) for name in Traced._fields))
 
 
-def _outcome(model: Model, new: Trained, measured: Mapping[str, float], steps: int) -> Outcome:
-    """The metrics of a turn; the score is the mean return of its last training episodes, or what was `measured`."""
-    tally = new.tally
-    if new.error is not None:
-        return Outcome(error=new.error)
-    if not tally.sound:
+def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], steps: int) -> Outcome:
+    """The metrics of a turn; the score is the mean return of its last training episodes, or that among `returns`."""
+    stats = result.stats
+    if result.error is not None:
+        return Outcome(error=result.error)
+    if not stats.finite:
         return Outcome(error="the environment gave a reward, or the value network a value, that is not a finite number")
-    if not np.isfinite(new.learnt.optimiser.weights).all():
+    if not np.isfinite(result.train.adam.weights).all():
         return Outcome(error="the weights are no longer finite numbers: the learning rate may be too high for this environment")
-    kept = min(int(tally.episodes), len(tally.returns))
-    returned = float(np.mean(tally.returns[:kept])) if kept else None
-    losses = {name: float(value) for name, value in zip(LOSSES, tally.losses / max(tally.updates, 1), strict=True)}
-    if not model.augmented:
+    mean_return, mean_length = episode_stats.means(stats.episodes)
+    losses = {name: float(value) for name, value in zip(LOSSES, stats.losses / max(stats.updates, 1), strict=True)}
+    if not spec.augmented:
         del losses["consistency"]
     metrics = {
-        "score": returned,
-        "return": returned,
-        "episode_length": float(np.mean(tally.lengths[:kept])) if kept else None,
-        "episodes": int(tally.episodes),
+        "score": mean_return,
+        "return": mean_return,
+        "episode_length": mean_length,
+        "episodes": int(stats.episodes.count),
         **losses,
-        **measured,
+        **returns,
     }
     return Outcome(metrics, steps)
-
-
-def _lists(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
-
-def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

@@ -52,59 +52,62 @@ SHAPES = ("envs", "unroll", "minibatches", *ARCHITECTURE)
 
 
 @dataclass(frozen=True)
-class Settings:
+class PPOSettings:
     """How PPO trains. Those of Traced can be ranges at no cost; a range over one of SHAPES makes one cohort per value."""
 
     lr: Annotated[Natural, doc("learning rate of Adam")] = 3e-4
-    anneal: Annotated[Steps, doc("steps after which the learning rate has fallen to zero, linearly; 0 keeps it")] = 0
-    discount: Annotated[Share, doc("how much a reward one step later counts")] = 0.99
-    gae_lambda: Annotated[Share, doc("how far advantages look ahead, in generalised advantage estimation")] = 0.95
-    clip: Annotated[Positive, doc("how far the policy may move from the one that acted, as a ratio")] = 0.2
-    value_clip: Annotated[Natural, doc("how far a value may move from its old estimate; 0 sets no limit")] = 0.0
+    anneal: Annotated[Steps, doc("steps over which the learning rate falls linearly to zero; 0: constant")] = 0
+    discount: Annotated[Share, doc("discount factor")] = 0.99
+    gae_lambda: Annotated[Share, doc("lambda of generalised advantage estimation (GAE)")] = 0.95
+    clip: Annotated[Positive, doc("PPO clip range")] = 0.2
+    value_clip: Annotated[Natural, doc("clip range of the value; 0: no clipping")] = 0.0
     entropy: Annotated[Natural, doc("weight of the entropy bonus")] = 0.0
     value_weight: Annotated[Natural, doc("weight of the value loss")] = 0.5
-    max_grad_norm: Annotated[Positive, doc("longer gradients are scaled down to this length")] = 0.5
-    adam_eps: Annotated[Positive, doc("Adam's epsilon")] = 1e-5
-    reward_scale: Annotated[Positive, doc("rewards are multiplied by this for learning; scores are not")] = 1.0
-    normalize_obs: Annotated[bool, doc("whether observations are brought to mean 0 and deviation 1, as seen so far")] = False
-    normalize_reward: Annotated[bool, doc("whether rewards are divided by the deviation of the returns seen so far")] = False
-    normalize_advantage: Annotated[bool, doc("whether advantages are brought to mean 0 and deviation 1 in a minibatch")] = True
-    epochs: Annotated[Number, doc("how often each rollout is gone through")] = 4
-    augmentation: Annotated[
-        Augmentation, doc("how images are changed for DrAC, which holds policy and value to what they say of the original")
-    ] = "none"
-    augmentation_weight: Annotated[Natural, doc("weight of that loss")] = 0.1
-    minibatches: Annotated[Number, Evolves.LISTED, doc("into how many parts a rollout is cut in each epoch")] = 4
+    max_grad_norm: Annotated[Positive, doc("global gradient-norm clip")] = 0.5
+    adam_eps: Annotated[Positive, doc("epsilon of Adam")] = 1e-5
+    reward_scale: Annotated[Positive, doc("factor on rewards for learning; scores are not scaled")] = 1.0
+    normalize_obs: Annotated[bool, doc("normalise observations by their running mean and deviation")] = False
+    normalize_reward: Annotated[bool, doc("divide rewards by the running deviation of returns")] = False
+    normalize_advantage: Annotated[bool, doc("normalise advantages in each minibatch")] = True
+    epochs: Annotated[Number, doc("epochs over each rollout")] = 4
+    augmentation: Annotated[Augmentation, doc("image augmentation of DrAC's regularisation")] = "none"
+    augmentation_weight: Annotated[Natural, doc("weight of DrAC's loss")] = 0.1
+    minibatches: Annotated[Number, Evolves.LISTED, doc("minibatches in each epoch")] = 4
     envs: Annotated[Number, Evolves.LISTED, doc("environments of each member")] = 8
-    unroll: Annotated[Number, Evolves.LISTED, doc("steps of each environment between two updates")] = 128
+    unroll: Annotated[Number, Evolves.LISTED, doc("steps of each environment in a rollout")] = 128
     network: Annotated[
-        Literal["auto", "mlp", "cnn", "impala"], doc("dense, convolutional or residual; auto: by the observation's shape")
+        Literal["auto", "mlp", "cnn", "impala"],
+        doc("mlp, cnn (Atari/MinAtar) or impala; auto: by the observation's shape"),
     ] = "auto"
     widths: Annotated[tuple[Number, ...], MinLen(1), Evolves.LISTED, doc("units of the dense layers")] = (64, 64)
-    activation: Annotated[Literal["tanh", "relu", "elu", "gelu", "silu"], doc("of the dense layers")] = "tanh"
-    memory: Annotated[int, Ge(0), Evolves.LISTED, doc("units of a recurrent layer (GRU); 0 for none")] = 0
+    activation: Annotated[Literal["tanh", "relu", "elu", "gelu", "silu"], doc("activation function of the dense layers")] = (
+        "tanh"
+    )
+    memory: Annotated[int, Ge(0), Evolves.LISTED, doc("units of a recurrent layer (GRU); 0: none")] = 0
     shared: Annotated[
         bool | None,
-        doc("whether policy and value share all but the last layer; by default networks for images and with memory do"),
+        doc("whether policy and value share all but the last layer; by default image networks and those with memory do"),
     ] = None
     std: Annotated[
         Literal["constant", "state"],
-        doc("whether the spread of continuous actions is learnt as one value or depends on the state"),
+        doc("standard deviation of continuous actions: constant is learnt as one value, state depends on the observation"),
     ] = "constant"
-    squash: Annotated[bool, doc("whether tanh bounds continuous actions; otherwise they are clipped")] = False
+    squash: Annotated[bool, doc("bound continuous actions by tanh; otherwise they are clipped")] = False
     fitness: Annotated[
         Literal["training", "evaluation"],
         Evolves.NEVER,
-        doc("the score: the return of the last training episodes, or of extra episodes on seeds common to all members"),
+        doc("what makes the score: the last training episodes, or evaluation episodes on seeds shared by all members"),
     ] = "training"
-    episodes: Annotated[Number, Evolves.NEVER, doc("how many episodes make a score")] = 100
-    greedy: Annotated[bool, Evolves.NEVER, doc("whether evaluation takes the likeliest action rather than draw one")] = True
+    episodes: Annotated[Number, Evolves.NEVER, doc("episodes that make a score")] = 100
+    greedy: Annotated[bool, Evolves.NEVER, doc("whether evaluation takes the likeliest action or samples one")] = True
     test_episodes: Annotated[
-        int,
-        Ge(0),
-        Evolves.NEVER,
-        doc("episodes after each turn on levels that were not trained on, for test_return"),
+        int, Ge(0), Evolves.NEVER, doc("test episodes after each turn, on held-out levels, for test_return")
     ] = 0
     devices: Annotated[
         int, Ge(0), Evolves.NEVER, doc("virtual CPU devices that members are spread over; 0: one per core, at least 2")
     ] = 0
+    code: Annotated[
+        Literal["auto", "native", "xla"],
+        Evolves.NEVER,
+        doc("code of dense networks on CPUs: native machine code (needs evolute[native]) or xla; auto: native if installed"),
+    ] = "auto"

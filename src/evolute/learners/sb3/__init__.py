@@ -12,7 +12,7 @@ from evolute.core.protocols import Learner
 @family("PPO")
 def sb3(algorithm: str) -> Callable[..., Learner[Any]]:
     """Any algorithm of Stable-Baselines3 or sb3-contrib, as in `sb3:SAC`; its settings are those of its constructor."""
-    from evolute.learners.sb3.algorithm import found
+    from evolute.learners.sb3.algorithm import algorithm_of
     from evolute.learners.sb3.learner import maker
 
-    return maker(found(algorithm))
+    return maker(algorithm_of(algorithm))

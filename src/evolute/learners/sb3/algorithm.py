@@ -34,30 +34,32 @@ class Ours:
     """Settings beside those of the algorithm's own constructor."""
 
     envs: Annotated[int, Gt(0), Evolves.NEVER, doc("environments of each member")] = 1
-    policy: Annotated[str, doc("as Stable-Baselines3 calls it; auto: by what is observed")] = "auto"
-    net_arch: Annotated[tuple[int, ...] | None, doc("units of the dense layers; by default the algorithm's own")] = None
-    activation: Annotated[str | None, doc("of the dense layers, as torch.nn calls it: Tanh, ReLU, …")] = None
-    action_noise: Annotated[float, Ge(0), doc("deviation of normal noise on actions, for off-policy algorithms")] = 0.0
-    normalize: Annotated[bool, doc("whether observations and rewards are normalised by what was seen so far")] = False
+    policy: Annotated[str, doc("policy class, by its Stable-Baselines3 name; auto: by the observation space")] = "auto"
+    net_arch: Annotated[tuple[int, ...] | None, doc("units of the dense layers; default: the algorithm's")] = None
+    activation: Annotated[str | None, doc("activation function of the dense layers, by its torch.nn name: Tanh, ReLU, …")] = (
+        None
+    )
+    action_noise: Annotated[float, Ge(0), doc("standard deviation of Gaussian action noise, for off-policy algorithms")] = 0.0
+    normalize: Annotated[bool, doc("normalise observations and rewards by their running statistics")] = False
     anneal: Annotated[
-        Steps, doc("steps over which learning rate and clip range fall to zero, and exploration falls; 0 keeps the former")
+        Steps, doc("steps over which learning rate and clip range fall to zero, and exploration to its end; 0: no annealing")
     ] = 0
     inherit_optimiser: Annotated[
         Inheritance,
         Evolves.NEVER,
-        doc("whether an heir copies the optimiser's state with the weights, keeps its own, or resets it"),
+        doc("the optimiser state of an heir: copied with the weights, its own, or reset"),
     ] = "copy"
     inherit_buffer: Annotated[
         Inheritance,
         Evolves.NEVER,
-        doc("whether an heir copies the replay buffer with the weights, keeps its own, or begins with an empty one"),
+        doc("the replay buffer of an heir: copied with the weights, its own, or empty"),
     ] = "copy"
-    episodes: Annotated[int, Gt(0), Evolves.NEVER, doc("how many of the last training episodes make a score")] = 100
-    threads: Annotated[int, Gt(0), Evolves.NEVER, doc("threads of PyTorch; another number gives other bits")] = 1
+    episodes: Annotated[int, Gt(0), Evolves.NEVER, doc("last training episodes that make a score")] = 100
+    threads: Annotated[int, Gt(0), Evolves.NEVER, doc("PyTorch threads; another number gives different results")] = 1
 
 
 @functools.cache
-def found(name: str) -> type[Any]:
+def algorithm_of(name: str) -> type[Any]:
     """The algorithm of this name; raises ValueError if there is none."""
     known: dict[str, type[Any]] = {}
     for library in LIBRARIES:
@@ -72,8 +74,8 @@ def found(name: str) -> type[Any]:
 def options(algorithm: type[Any]) -> Mapping[str, tuple[Any, Any]]:
     """The type and default of each argument of an algorithm's constructor that a config can say."""
     parameters = inspect.signature(algorithm).parameters.values()
-    told = {p.name: (_plain(p.annotation), p.default) for p in parameters if p.name not in OURS_INSTEAD}
-    return {name: option for name, option in told.items() if option[0] is not None and not name.startswith("_")}
+    listed = {p.name: (_plain(p.annotation), p.default) for p in parameters if p.name not in OURS_INSTEAD}
+    return {name: option for name, option in listed.items() if option[0] is not None and not name.startswith("_")}
 
 
 def _algorithms(library: str) -> dict[str, type[Any]]:

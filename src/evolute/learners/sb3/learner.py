@@ -1,4 +1,4 @@
-"""A Learner around one algorithm of Stable-Baselines3. Each turn builds the model anew and puts back what was learnt."""
+"""A Learner around one algorithm of Stable-Baselines3. Each turn builds a new model and restores what was learnt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evolute.learners.sb3.model import build
 from evolute.learners.sb3.policy import SB3Policy
 
 ENOUGH = 20
-"""Episodes that measure a member, if nobody says how many."""
+"""Episodes that evaluate a member by default."""
 SIGNS = 100
 """Signs of progress in a turn."""
 
@@ -51,9 +51,9 @@ class SB3:
         except ValueError:
             raise
         except Exception as error:  # whatever Stable-Baselines3 makes of spaces and settings that it does not support
-            told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             name, seen = self.algorithm.__name__, gymnasium_maker(self.env)().observation_space
-            raise ValueError(f"{name} cannot be built for {self.env.name}, whose observations are {seen}: {told}") from error
+            raise ValueError(f"{name} cannot be built for {self.env.name}, whose observations are {seen}: {text}") from error
         return ()
 
     def shape(self, hparams: Hparams) -> str:
@@ -116,7 +116,7 @@ class SB3:
 
 
 class _Progressing(BaseCallback):
-    """Tells how much of a turn is done."""
+    """Reports how much of a turn is done."""
 
     def __init__(self, progress: Progress, steps: int) -> None:
         super().__init__()
@@ -160,14 +160,14 @@ def maker(algorithm: type[BaseAlgorithm]) -> Callable[..., Learner[Any]]:
         full = {**defaults, **asdict(Ours()), **settings}
         return SB3(algorithm, env.with_name(name), full, {"env": name})
 
-    told = {field.name: (hint, field.default) for field in fields(Ours) if (hint := _hints()[field.name])}
-    told = {"env": (EnvSpec, inspect.Parameter.empty), **options(algorithm), **told}
+    listed = {field.name: (hint, field.default) for field in fields(Ours) if (hint := _hints()[field.name])}
+    listed = {"env": (EnvSpec, inspect.Parameter.empty), **options(algorithm), **listed}
     parameters = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=default)
-        for name, (hint, default) in told.items()
+        for name, (hint, default) in listed.items()
     ]
     make.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    make.__annotations__ = {name: hint for name, (hint, _) in told.items()}
+    make.__annotations__ = {name: hint for name, (hint, _) in listed.items()}
     make.__doc__ = f"{algorithm.__name__} of Stable-Baselines3, one member at a time."
     return make
 

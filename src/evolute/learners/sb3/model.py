@@ -37,7 +37,7 @@ class Built:
 
 
 def build(algorithm: type[BaseAlgorithm], spec: EnvSpec, hparams: Hparams, seed: int, tree: Tree = None) -> Built:
-    """A model with fresh weights from a seed, or with what a tree holds; all chance from here on follows from the seed."""
+    """A model with fresh weights from a seed, or with what a tree holds; all randomness from here on follows from the seed."""
     torch.set_num_threads(hparams["threads"])
     envs, normaliser = environments(spec, hparams, int(hparams["envs"]))
     with warnings.catch_warnings():
@@ -98,7 +98,7 @@ def _noise(actions: gymnasium.Space[Any], deviation: float) -> Mapping[str, Any]
 
 
 def _anneal(model: BaseAlgorithm, hparams: Hparams) -> None:
-    """Let schedules run over the steps of a line of descent; by themselves they would begin anew in every turn."""
+    """Let schedules run over the steps of a line of descent; by themselves they would begin again in every turn."""
 
     def falling(value: float) -> Callable[[float], float]:
         return lambda _: value * max(0.0, 1 - model.num_timesteps / hparams["anneal"])

@@ -1,6 +1,6 @@
 """What a model of Stable-Baselines3 has learnt as a tree of arrays, and back into a model that was built afresh.
 
-A model is built anew for every turn, from the turn's hyper-parameters, so that all of them act; what is put back here is
+A new model is built for every turn, from the turn's hyper-parameters, so that all of them act; what is put back here is
 what was learnt and nothing that a hyper-parameter says. So of an optimiser the moments come back and not its learning
 rate, and a coefficient comes back only if it is learnt.
 """

@@ -1,7 +1,7 @@
-"""A minibatch through twins, dense policy and value networks of one shape, and its slopes back, in LLVM's code.
+"""A minibatch forward through twins, dense policy and value networks of one shape, and its gradients back, in LLVM's code.
 
-Activations are [twin, unit, row], as in `networks.twins`: so a layer's product, and that of its slopes with the weights, find
-both factors as they need them. Only the slope of the weights, which sums over rows, takes a transposed factor.
+Activations are [twin, unit, row], as in `networks.twins`: so a layer's product, and that of its gradients with the weights,
+find both factors as they need them. Only the gradient of the weights, which sums over rows, takes a transposed factor.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from evolute.learners.ppo import networks
-from evolute.learners.ppo.native import activations, matrices
-from evolute.learners.ppo.native.emit import Emitter, Value, Vector
-from evolute.learners.ppo.native.matrices import Keep, Matrix, Product
-from evolute.learners.ppo.networks import Network
+from evolute.learners.kit import networks
+from evolute.learners.kit.native import activations, matrices
+from evolute.learners.kit.native.emit import Emitter, Value, Vector
+from evolute.learners.kit.native.matrices import Keep, Matrix, Product
+from evolute.learners.kit.networks import Network
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Where everything lies, for minibatches of so many rows."""
+class TwinLayout:
+    """Where everything lies in memory, for minibatches of this many rows."""
 
     network: Network
     rows: int
@@ -45,8 +45,8 @@ class Plan:
         return 2 * self.rows * sum(self.network.widths)
 
     @property
-    def slopes(self) -> int:
-        """How many numbers the slopes of two layers' activations are; those of later layers make room for earlier ones."""
+    def gradients(self) -> int:
+        """How many numbers the gradients of two layers' activations are; those of later layers make room for earlier ones."""
         return 4 * self.rows * max(self.network.widths)
 
     @property
@@ -64,9 +64,9 @@ class Plan:
         start = emit.at(hidden, (2 * sum(widths[:place]), self.rows), (twin, widths[place] * self.rows))
         return Matrix(start, self.rows)
 
-    def slope(self, emit: Emitter, slopes: Value, place: int, twin: Value | int) -> Matrix:
-        """Where the slopes before the activations of a twin's layer are."""
-        return Matrix(emit.at(slopes, (place % 2, self.slopes // 2), (twin, self.slopes // 4)), self.rows)
+    def gradient(self, emit: Emitter, gradients: Value, place: int, twin: Value | int) -> Matrix:
+        """Where the gradients before the activations of a twin's layer are."""
+        return Matrix(emit.at(gradients, (place % 2, self.gradients // 2), (twin, self.gradients // 4)), self.rows)
 
     def layer(self, emit: Emitter, weights: Value, place: int, twin: Value) -> tuple[Value, Value]:
         """Where the matrix and the biases of a twin's layer are, in the weights or in what is laid out like them."""
@@ -79,70 +79,72 @@ class Plan:
         return emit.at(weights, (1, self.starts[f"{name}/w"])), emit.at(weights, (1, self.starts[f"{name}/b"]))
 
 
-def forward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) -> None:
+def forward(emit: Emitter, layout: TwinLayout, given: list[Value], made: list[Value]) -> None:
     """From weights and obs to outputs, values and activations; the last buffer is scratch memory."""
     (weights, obs), (outputs, values, hidden, room) = given, made
-    rows, activation = plan.rows, plan.network.activation
+    rows, activation = layout.rows, layout.network.activation
 
     def through(place: int, twin: Value) -> None:
-        size, width = plan.widths[place : place + 2]
-        w, b = plan.layer(emit, weights, place, twin)
-        x = plan.activation(emit, hidden, place - 1, twin) if place else Matrix(obs, rows)
-        to = plan.activation(emit, hidden, place, twin)
-        keep = _storing(emit, to, lambda row, column, vector: activations.act(emit, activation, vector))
+        size, width = layout.widths[place : place + 2]
+        w, b = layout.layer(emit, weights, place, twin)
+        x = layout.activation(emit, hidden, place - 1, twin) if place else Matrix(obs, rows)
+        to = layout.activation(emit, hidden, place, twin)
+        keep = _storing(emit, to, lambda row, column, vector: activations.forward(emit, activation, vector))
         Product((width, rows, size), Matrix(w, 1, width), x, keep, room, b).write(emit)
 
-    for place in range(len(plan.network.widths)):
+    for place in range(len(layout.network.widths)):
         emit.each(2, partial(through, place))
-    width = plan.widths[-1]
-    for twin, ((name, number), to) in enumerate(zip(plan.heads, (outputs, values), strict=True)):
-        w, b = plan.head(emit, weights, name)
-        x = plan.activation(emit, hidden, len(plan.network.widths) - 1, twin)
+    width = layout.widths[-1]
+    for twin, ((name, number), to) in enumerate(zip(layout.heads, (outputs, values), strict=True)):
+        w, b = layout.head(emit, weights, name)
+        x = layout.activation(emit, hidden, len(layout.network.widths) - 1, twin)
         keep = _storing(emit, Matrix(to, rows))
         Product((number, rows, width), Matrix(w, 1, number), x, keep, room, b).write(emit)
 
 
-def backward(emit: Emitter, plan: Plan, given: list[Value], made: list[Value]) -> None:
-    """From weights, obs, activations and the slopes of all that was said to the weights' slope; the rest is scratch memory."""
-    (weights, obs, hidden, *said), (slope, slopes, turned, room) = given, made
-    rows, last = plan.rows, len(plan.network.widths) - 1
+def backward(emit: Emitter, layout: TwinLayout, given: list[Value], made: list[Value]) -> None:
+    """From weights, obs, activations and the predictions' gradients to the weights' gradient; the rest is scratch memory."""
+    (weights, obs, hidden, *predictions), (gradient, gradients, turned, room) = given, made
+    rows, last = layout.rows, len(layout.network.widths) - 1
 
     def through_head(twin: int, name: str, outputs: int, by: Value) -> None:
-        width = plan.widths[-1]
-        (w, _), (to_w, to_b) = (plan.head(emit, start, name) for start in (weights, slope))
-        x = plan.activation(emit, hidden, last, twin)
+        width = layout.widths[-1]
+        (w, _), (to_w, to_b) = (layout.head(emit, start, name) for start in (weights, gradient))
+        x = layout.activation(emit, hidden, last, twin)
         upright = Matrix(turned, width)
         matrices.transpose(emit, (width, rows), x, upright)
         keep = _storing(emit, Matrix(to_w, 1, outputs))
         Product((outputs, width, rows), Matrix(by, rows), upright, keep, room).write(emit)
-        keep = _storing(emit, plan.slope(emit, slopes, last, twin), _back(emit, plan, x))
+        keep = _storing(emit, layout.gradient(emit, gradients, last, twin), _through(emit, layout, x))
         Product((width, rows, outputs), Matrix(w, outputs), Matrix(by, rows), keep, room).write(emit)
         matrices.transpose(emit, (outputs, rows), Matrix(by, rows), Matrix(turned, outputs))
         matrices.totals(emit, (rows, outputs), Matrix(turned, outputs), to_b)
 
     def through_layer(place: int, twin: Value) -> None:
-        size, width = plan.widths[place : place + 2]
-        (w, _), (to_w, to_b) = (plan.layer(emit, start, place, twin) for start in (weights, slope))
-        x = plan.activation(emit, hidden, place - 1, twin) if place else Matrix(obs, rows)
-        by = plan.slope(emit, slopes, place, twin)
+        size, width = layout.widths[place : place + 2]
+        (w, _), (to_w, to_b) = (layout.layer(emit, start, place, twin) for start in (weights, gradient))
+        x = layout.activation(emit, hidden, place - 1, twin) if place else Matrix(obs, rows)
+        by = layout.gradient(emit, gradients, place, twin)
         upright = Matrix(turned, width)
         matrices.transpose(emit, (width, rows), by, upright)
         matrices.totals(emit, (rows, width), upright, to_b)
         keep = _storing(emit, Matrix(to_w, width))
         Product((size, width, rows), x, upright, keep, room).write(emit)
         if place:
-            keep = _storing(emit, plan.slope(emit, slopes, place - 1, twin), _back(emit, plan, x))
+            keep = _storing(emit, layout.gradient(emit, gradients, place - 1, twin), _through(emit, layout, x))
             Product((size, rows, width), Matrix(w, width), by, keep, room).write(emit)
 
     def layers(twin: Value) -> None:
         for place in range(last, -1, -1):
             through_layer(place, twin)
 
-    for twin, ((name, number), by) in enumerate(zip(plan.heads, said[:2], strict=True)):
+    for twin, ((name, number), by) in enumerate(zip(layout.heads, predictions[:2], strict=True)):
         through_head(twin, name, number, by)
     emit.each(2, layers)
-    for place in range(plan.network.spread):
-        emit.store(emit.scalar(emit.at(said[2], (place, 1))), emit.at(slope, (1, plan.starts["log_std"]), (place, 1)))
+    for place in range(layout.network.spread):
+        emit.store(
+            emit.scalar(emit.at(predictions[2], (place, 1))), emit.at(gradient, (1, layout.starts["log_std"]), (place, 1))
+        )
 
 
 def _storing(emit: Emitter, to: Matrix, change: Callable[[Value, Value, Vector], Vector] | None = None) -> Keep:
@@ -161,11 +163,11 @@ def _storing(emit: Emitter, to: Matrix, change: Callable[[Value, Value, Vector],
     return keep
 
 
-def _back(emit: Emitter, plan: Plan, x: Matrix) -> Callable[[Value, Value, Vector], Vector]:
-    """Slopes on their way back through the activations x."""
+def _through(emit: Emitter, layout: TwinLayout, x: Matrix) -> Callable[[Value, Value, Vector], Vector]:
+    """Gradients back through the activations x."""
 
-    def change(row: Value, column: Value, slope: Vector) -> Vector:
-        y = emit.vector(emit.at(x.start, (row, x.down), (column, 1)), slope.type.count)
-        return activations.back(emit, plan.network.activation, y, slope)
+    def change(row: Value, column: Value, gradient: Vector) -> Vector:
+        y = emit.vector(emit.at(x.start, (row, x.down), (column, 1)), gradient.type.count)
+        return activations.backward(emit, layout.network.activation, y, gradient)
 
     return change

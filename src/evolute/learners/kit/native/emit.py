@@ -17,7 +17,7 @@ Vector = Any
 
 
 class Emitter:
-    """Writes code where `build` stands, for a machine with so many lanes."""
+    """Writes code at `build`, for a machine with this many lanes."""
 
     def __init__(self, build: Any, lanes: int) -> None:
         self.build = build
@@ -45,7 +45,7 @@ class Emitter:
         return made
 
     def each(self, count: int, body: Callable[[Value], None]) -> None:
-        """Do `body(number)` so many times."""
+        """Do `body(number)` for each number below `count`."""
 
         def once(number: Value, _: list[Value]) -> list[Value]:
             body(number)
@@ -58,7 +58,7 @@ class Emitter:
         return self.build.add(self.build.mul(number, INDEX(step)), INDEX(first))
 
     def at(self, start: Value, *steps: tuple[Value | int, int]) -> Value:
-        """The address that lies so many times so many numbers behind `start`."""
+        """The address behind `start` by each number of steps of this size, counted in floats."""
         for number, step in steps:
             far = INDEX(number * step) if isinstance(number, int) else self.build.mul(number, INDEX(step))
             start = self.build.gep(start, [far], source_etype=FLOAT)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from evolute.learners.ppo.native.emit import Emitter, Value, Vector
+from evolute.learners.kit.native.emit import Emitter, Value, Vector
 
 HEIGHT, ACROSS = 6, 2
 """Rows of a tile, and vectors in each: with two for one factor and one for the other they take 15 of 16 registers."""
 FAR = 128
-"""A factor with so many numbers from row to row is copied strip by strip: its rows would share few places of the cache."""
+"""A factor with this many numbers from row to row is copied strip by strip: its rows would share few places of the cache."""
 Keep = Callable[[Value, Value, Vector], None]
 """`keep(row, column, vector)` disposes of a part of a product."""
 
@@ -32,7 +32,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Strip:
-    """Columns of a product that are made together: so many vectors side by side, from a column on."""
+    """Columns of a product that are made together: some vectors side by side, from a column on."""
 
     column: Value
     lanes: int
@@ -55,7 +55,7 @@ class Product:
 
     @staticmethod
     def scratch(shared: int, lanes: int) -> int:
-        """How many numbers of scratch memory a product needs that sums over so many: one strip, as wide as those copied are."""
+        """How much scratch memory a product needs whose sums are this long: one strip, as wide as those copied are."""
         return shared * ACROSS * lanes
 
     def write(self, emit: Emitter) -> None:

@@ -1,85 +1,56 @@
-"""What is fixed in one compiled program: the networks, what their outputs mean, and the shape of a rollout."""
+"""What is fixed in one compiled program of PPO: the policy, and the shape of a rollout."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
-import numpy as np
 
-from evolute.learners.ppo import networks, normal
-from evolute.learners.ppo.actions import Actions, actions_of
-from evolute.learners.ppo.networks import Kind, Network
+from evolute.learners.kit.acting import PolicySpec
+from evolute.learners.kit.actions import Actions, actions_of
+from evolute.learners.kit.networks import Network
+from evolute.learners.kit.torsos import Kind
 
 
 @dataclass(frozen=True)
-class Model:
+class PPOSpec:
     """The static part of PPO: members who agree in it train together. `masked`: some steps of a rollout may be void."""
 
-    network: Network
-    actions: Actions
+    policy: PolicySpec
     envs: int
     unroll: int
     minibatches: int
     masked: bool
     augmented: bool = False
-    """Whether policy and value are held to what they say of the original when images are augmented (DrAC)."""
+    """Whether policy and value are held to their predictions for the original when images are augmented (DrAC)."""
+    native: bool = False
+    """Whether minibatches go through machine code of our own."""
+
+    @property
+    def network(self) -> Network:
+        return self.policy.network
+
+    @property
+    def actions(self) -> Actions:
+        return self.policy.actions
+
+    @property
+    def image(self) -> bool:
+        return self.policy.image
 
     @property
     def batch(self) -> int:
         """Steps in one rollout."""
         return self.envs * self.unroll
 
-    @property
-    def image(self) -> bool:
-        return len(self.network.obs) == 3
 
-
-class Optimiser(NamedTuple):
-    """A member's weights and Adam's moments, each one vector, and how many steps Adam has made."""
-
-    weights: Any
-    mean: Any
-    square: Any
-    count: Any
-
-
-class Learnt(NamedTuple):
-    """What a member has learnt: this is inherited, saved and exported. `steps` are its environment steps so far."""
-
-    optimiser: Optimiser
-    obs: normal.Moments
-    returns: normal.Moments
-    steps: Any
-
-
-class Rollout(NamedTuple):
-    """What was lived through, [time, env, …].
-
-    `follows` is 1 where the next row's value is that of the state after this one, so that it is bootstrapped from; `ends`
-    is 1 where an episode ended; `extra` is the discounted value beyond a time limit where the next row does not hold it.
-    `first` is 1 in the first step of an episode, `valid` 0 where an env was reset instead of stepped.
-    """
-
-    obs: Any
-    action: Any
-    outputs: Any
-    value: Any
-    reward: Any
-    extra: Any
-    follows: Any
-    ends: Any
-    first: Any
-    valid: Any
-
-
-def model_of(
+def spec_of(
     observations: gymnasium.Space[Any], space: gymnasium.Space[Any], hparams: Mapping[str, Any], *, masked: bool
-) -> Model:
-    """The model for an environment under these settings; raises ValueError where they do not fit together."""
+) -> PPOSpec:
+    """The spec for an environment under these settings, without machine code; raises ValueError where they do not fit."""
     envs, unroll, minibatches = hparams["envs"], hparams["unroll"], hparams["minibatches"]
     whole = envs if hparams["memory"] else envs * unroll
     if whole % minibatches:
@@ -94,7 +65,7 @@ def model_of(
     augmented = hparams["augmentation"] != "none"
     if augmented:
         _check_augmented(observations, network)
-    return Model(network, actions, envs, unroll, minibatches, masked, augmented)
+    return PPOSpec(PolicySpec(network, actions), envs, unroll, minibatches, masked, augmented)
 
 
 def _check_augmented(observations: gymnasium.Space[Any], network: Network) -> None:
@@ -121,10 +92,3 @@ def _network(observations: gymnasium.Space[Any], actions: Actions, hparams: Mapp
         raise ValueError("ppo.shared=false does not go with ppo.memory: policy and value share the recurrent layer")
     widths = tuple(hparams["widths"])
     return Network(shape, actions.outputs, actions.spread, kind, widths, hparams["activation"], hparams["memory"], shared)
-
-
-def fresh(model: Model, rng: np.random.Generator) -> Learnt:
-    """A member that has learnt nothing yet."""
-    weights = networks.initial(model.network, rng)
-    optimiser = Optimiser(weights, np.zeros_like(weights), np.zeros_like(weights), np.int32(0))
-    return Learnt(optimiser, normal.fresh(() if model.image else model.network.obs), normal.fresh(()), np.float32(0))

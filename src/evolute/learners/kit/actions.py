@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.learners.ppo.networks import Weights
+from evolute.learners.kit.weights import Weights
 
 LOG_STD = (-20.0, 2.0)
 
@@ -43,7 +43,7 @@ class Categories:
 
     @property
     def noises(self) -> int:
-        """How many numbers of chance an action takes."""
+        """How many random numbers an action takes."""
         return self.outputs
 
     def noise(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
@@ -124,13 +124,13 @@ class Gaussian:
     def log_prob_and_entropy(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Of actions [action, …] under outputs [output, …].
 
-        The entropy of a squashed action has no closed form: it is estimated with tanh's slope at the mean.
+        The entropy of a squashed action has no closed form: it is estimated with tanh's derivative at the mean.
         """
         mean, log_std = self._moments(weights, outputs, axis=0)
         normal = -0.5 * jnp.square((action - mean) * jnp.exp(-log_std)) - log_std - 0.5 * math.log(2 * math.pi)
         entropy = jnp.broadcast_to(log_std, mean.shape) + 0.5 * math.log(2 * math.pi * math.e)
         if self.squash:
-            normal, entropy = normal - _log_slope(action), entropy + _log_slope(mean)
+            normal, entropy = normal - _log_derivative(action), entropy + _log_derivative(mean)
         return jnp.sum(normal, axis=0), jnp.sum(entropy, axis=0)
 
     def divergence(self, weights: Weights, outputs: jax.Array, others: jax.Array) -> jax.Array:
@@ -165,7 +165,7 @@ def _column(vector: jax.Array, outputs: jax.Array) -> jax.Array:
     return vector.reshape((-1, *(1,) * (outputs.ndim - 1)))
 
 
-def _log_slope(x: jax.Array) -> jax.Array:
+def _log_derivative(x: jax.Array) -> jax.Array:
     """log(1 - tanh(x)^2), without loss far from zero."""
     return 2 * (math.log(2) - x - jax.nn.softplus(-2 * x))
 
@@ -181,5 +181,5 @@ def actions_of(space: gymnasium.Space[Any], *, std: Literal["constant", "state"]
         raise ValueError(f"actions of {space} are not supported: use a Discrete, MultiDiscrete or Box space")
     low, high = space.low.ravel(), space.high.ravel()
     if squash and not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise ValueError(f"ppo.squash needs bounded actions, and the env's are {space}")
+        raise ValueError(f"squash=true needs bounded actions, and the env's are {space}")
     return Gaussian(tuple(low.tolist()), tuple(high.tolist()), space.shape, std, squash)

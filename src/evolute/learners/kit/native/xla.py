@@ -6,17 +6,16 @@ The offsets are those of the structs of its C interface (`xla/ffi/api/c_api.h`),
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from threading import RLock
 from typing import Any
 
 import jax
 from llvmlite import binding, ir
 
-from evolute.learners.ppo.native.emit import INDEX, POINTER, WORD, Emitter, Value
+from evolute.learners.kit.native import support
+from evolute.learners.kit.native.emit import INDEX, POINTER, WORD, Emitter, Value
 
 EXTENSIONS, ARGUMENTS, RESULTS = 8, 72, 112
 """In a call: what it is beyond a call, and the lists of buffers that are given and to be filled."""
@@ -27,8 +26,6 @@ KIND, METADATA = 8, 24
 ASKS = 1
 MAJOR, MINOR = 24, 28
 """In the answer: the interface's version."""
-KNOWN = 0
-"""The major version that has these offsets."""
 LOCK = RLock()
 Body = Callable[[Emitter, list[Value], list[Value]], None]
 """`body(emit, given, made)` writes a function, from the addresses of its buffers."""
@@ -73,17 +70,8 @@ def code() -> Code:
         return _code()
 
 
-@cache
-def version() -> tuple[int, int] | None:
-    """The interface's version, as its header has it; none if that is not the one we know."""
-    header = (Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h").read_text()
-    found = [re.search(rf"#define XLA_FFI_API_{part} (\d+)", header) for part in ("MAJOR", "MINOR")]
-    major, minor = (int(match[1]) if match else -1 for match in found)
-    return (major, minor) if major == KNOWN and minor >= 0 else None
-
-
 def register(name: str, *, given: int, made: int, body: Body) -> None:
-    """Have XLA know a function under a name, with so many buffers each way; one that it knows stays as it is."""
+    """Register a function with XLA under a name, with this many buffers given and made; one that it knows stays as it is."""
     with LOCK:
         if name not in code().known:
             address = ctypes.c_void_p(code().compiled(_written(name, given, made, body), name))
@@ -101,7 +89,7 @@ def _written(name: str, given: int, made: int, body: Body) -> Any:
         kind = build.load(_behind(build, extension, KIND), align=4, typ=WORD)
         with build.if_then(build.icmp_unsigned("==", kind, WORD(ASKS))):
             answer = _pointer(build, extension, METADATA)
-            for number, offset in zip(version() or (KNOWN, 0), (MAJOR, MINOR), strict=True):
+            for number, offset in zip(support.interface() or (support.MAJOR, 0), (MAJOR, MINOR), strict=True):
                 build.store(WORD(number), _behind(build, answer, offset), align=4)
             build.ret(POINTER(None))
     body(Emitter(build, code().lanes), _buffers(build, call, ARGUMENTS, given), _buffers(build, call, RESULTS, made))

@@ -18,6 +18,8 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from evolute.learners.kit.flags import FLAGS
+
 Tree = Any
 Function = Callable[[Tree, Tree, Tree], Tree]
 """`function(state, inputs, shared) -> state` of one member."""
@@ -28,13 +30,11 @@ OPTIONS = {
     "xla_cpu_enable_xprof_traceme": False,
 }
 """Each device keeps to its own thread: twice as fast for small operations, and the same bits on any number of cores."""
-FLAGS = f"--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold={1 << 18}"
-"""Loops over little data, such as rollouts of few environments, become one function: up to three times as fast."""
 
 
 @cache
 def start(devices: int) -> None:
-    """Bring up JAX with so many virtual CPU devices and a lasting compilation cache, unless it is up already."""
+    """Start JAX with this many virtual CPU devices and a lasting compilation cache, unless it has started already."""
     os.environ.setdefault("NPROC", str(devices))
     flags = os.environ.get("XLA_FLAGS", "")
     ready = FLAGS in flags

@@ -26,7 +26,7 @@ def fresh(shape: tuple[int, ...]) -> Moments:
     return Moments(np.zeros(shape, np.float32), np.ones(shape, np.float32), np.float32(1e-4))
 
 
-def seen(moments: Moments, batch: jax.Array, valid: jax.Array) -> Moments:
+def updated(moments: Moments, batch: jax.Array, valid: jax.Array) -> Moments:
     """The moments after those rows of a batch [row, …] that are valid [row]."""
     weight = valid.reshape((-1, *(1,) * (batch.ndim - 1)))
     number = jnp.sum(valid)
@@ -38,7 +38,7 @@ def seen(moments: Moments, batch: jax.Array, valid: jax.Array) -> Moments:
     return Moments(moments.mean + delta * number / total, spread / total, total)
 
 
-def standard(moments: Moments, x: jax.Array, on: jax.Array) -> jax.Array:
+def standardised(moments: Moments, x: jax.Array, on: jax.Array) -> jax.Array:
     """`x` in standard deviations from the mean where this is `on`, and as it is where it is not."""
     scaled = (x - moments.mean) * jax.lax.rsqrt(moments.variance + TINY)
     return jnp.where(on > 0, jnp.clip(scaled, -LIMIT, LIMIT), x)

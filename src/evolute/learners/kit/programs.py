@@ -9,13 +9,13 @@ from typing import Any
 import jax
 
 from evolute.core.protocols import Progress
-from evolute.learners.ppo import members
-from evolute.learners.ppo.members import Function, Tree
+from evolute.learners.kit import members
+from evolute.learners.kit.members import Function, Tree
 
 
 @dataclass(frozen=True)
 class Programs:
-    """What has been compiled so far, for so many devices: once for each name and each shape of the arguments.
+    """What has been compiled so far, for this many devices: once for each name and each shape of the arguments.
 
     Another process that this is sent to compiles its own.
     """

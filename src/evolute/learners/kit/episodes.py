@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from evolute.core.rng import derive
 from evolute.envs.interface import Vector
-from evolute.learners.ppo.evaluate import Played
-from evolute.learners.ppo.rollout import Tally
+from evolute.learners.kit.episode_stats import EpisodeStats
+from evolute.learners.kit.evaluation import EpisodeResults
 
 Array = np.ndarray[Any, Any]
 
@@ -33,7 +34,7 @@ class Episodes:
         self.over = np.zeros(self.members, bool)
         """Whose turn is over: their environments go on beside those of others, and nothing of it counts."""
 
-    def stepped(self, vector: Vector, actions: Any, valid: Array) -> tuple[Array, Array, Array, Array]:
+    def step(self, vector: Vector, actions: Any, valid: Array) -> tuple[Array, Array, Array, Array]:
         """Step all envs and count: observations [member * env, …]; rewards, ends and terminations [member, env].
 
         Where a step is not `valid`, the env was reset instead.
@@ -75,20 +76,26 @@ class Episodes:
         if not self.over[member]:
             self.errors.setdefault(member, error)
 
-    def tally(self, member: int, ring: int, losses: Array, updates: int, sound: Any) -> Tally:
+    def stats(self, member: int, ring: int) -> EpisodeStats:
+        """A member's last episodes, at most as many as the ring has places."""
         last = np.array(self.ended[member][-ring:], np.float32).reshape(-1, 3)
-        return Tally(last[:, 1], last[:, 2], np.int32(len(self.ended[member])), losses, np.int32(updates), sound)
+        return EpisodeStats(last[:, 1], last[:, 2], np.int32(len(self.ended[member])))
 
-    def first(self, member: int, each: Sequence[int]) -> Played:
-        """The first episodes of each env, as many as `each` says; one that never ended counts as it stands."""
-        found = []
+    def first(self, member: int, each: Sequence[int]) -> EpisodeResults:
+        """The first episodes of each env, as many as `each` says; one that never ended counts as it is."""
+        rows: list[tuple[float, float]] = []
         for env, number in enumerate(each):
             ended = [(returned, length) for place, returned, length in self.ended[member] if place == env]
             running = (self.returns[member, env], self.lengths[member, env])
-            found += [*ended, *[running] * number][:number]
-        return Played(*np.array(found, np.float32).T)
+            rows += [*ended, *[running] * number][:number]
+        return EpisodeResults(*np.array(rows, np.float32).T)
 
     def enough(self, each: Sequence[int]) -> bool:
-        """Whether every env of every member has ended so many episodes."""
+        """Whether every env of every member has ended as many episodes as `each` says."""
         counts = np.array([np.bincount([one[0] for one in ended], minlength=self.envs) for ended in self.ended])
         return bool((counts >= each).all())
+
+
+def env_seeds(seeds: Sequence[int], envs: int) -> list[list[int]]:
+    """A seed for each env of each member, from the member's."""
+    return [[derive(seed, "env", env) for env in range(envs)] for seed in seeds]

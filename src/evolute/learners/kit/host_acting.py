@@ -1,0 +1,119 @@
+"""Batched acting for environments on the host: one call of a compiled program for each step of all members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from evolute.core.protocols import Progress
+from evolute.learners.kit import acting, members, networks
+from evolute.learners.kit.acting import PolicySpec
+from evolute.learners.kit.evaluation import Player
+from evolute.learners.kit.normalise import Moments
+from evolute.learners.kit.programs import Programs
+from evolute.learners.kit.stacking import padded
+
+Array = np.ndarray[Any, Any]
+
+
+class Acted(NamedTuple):
+    """What a member did in one step, [env, …]: the action and the policy's outputs side by side, and its memory."""
+
+    action_outputs: Any
+    memory: Any
+
+
+class ActInputs(NamedTuple):
+    """What a member acts on, [env, …]: its weights, noise for several steps [time, env, …], and what it observes.
+
+    `first` is 1 where an episode begins.
+    """
+
+    weights: Any
+    moments: Moments
+    normalize_obs: Any
+    noise: Any
+    obs: Any
+    first: Any
+
+
+def _act(spec: PolicySpec, greedy: bool, acted: Acted, inputs: ActInputs, time: jax.Array) -> Acted:
+    """One member's actions; `time` counts the steps for which there is noise."""
+    weights = networks.unpacked(spec.network, inputs.weights)
+    memory = acted.memory * (1 - inputs.first)[:, None]
+    obs = acting.preprocessing(spec, inputs.moments, inputs.normalize_obs)(inputs.obs)
+    if spec.network.memory:
+        outputs, memory = networks.policy(spec.network, weights, obs, memory)
+    else:
+        outputs = acting.outputs(spec, weights, obs)
+    action = spec.actions.mode(weights, outputs) if greedy else spec.actions.sample(weights, outputs, inputs.noise[time])
+    return Acted(jnp.concatenate([action, outputs], axis=-1), memory)
+
+
+def _draw(spec: PolicySpec, noise: jax.Array, key: jax.Array, number: jax.Array) -> jax.Array:
+    """One member's noise in the steps of the rollout of this number: [time, env, …]."""
+    return spec.actions.noise(jax.random.fold_in(jax.random.wrap_key_data(key), number), noise.shape[:2])
+
+
+class HostPolicy:
+    """Chooses the actions of all members in rollouts of `unroll` steps; their memories stay where they are computed."""
+
+    def __init__(
+        self,
+        programs: Programs,
+        spec: PolicySpec,
+        *,
+        rows: int,
+        envs: int,
+        unroll: int,
+        keys: Array,
+        greedy: bool,
+        progress: Progress,
+    ) -> None:
+        self.programs, self.spec, self.rows, self.greedy, self.progress = programs, spec, rows, greedy, progress
+        self.capacity = members.capacity(rows)
+        self.alone = not spec.image and jax.default_backend() == "cpu"
+        self.filled = np.array([rows], np.int32) if self.alone else members.spread(members.filled(rows))
+        width = spec.actions.width + spec.actions.outputs
+        blank = np.zeros((self.capacity, envs, width), np.float32)
+        memory = np.zeros((self.capacity, envs, spec.network.units), np.float32)
+        self.acted = self._placed(Acted(blank, memory))
+        self.keys = members.spread(keys)
+        self.noise = members.spread(np.zeros((self.capacity, unroll, envs, spec.actions.noises), np.float32))
+        self.inputs: tuple[Any, Moments, Any, Any] | None = None
+        self._program: Callable[..., Any] | None = None
+
+    def begin(self, players: Player, number: int) -> None:
+        """Get ready for the steps of the rollout of this number; `players` has a leading member axis."""
+        if not self.greedy or not number:
+            call = self.programs.call
+            name = ("draw", self.spec, self.acted.action_outputs.shape[1])
+            function = partial(_draw, self.spec)
+            self.noise = call(name, function, self.rows, self.noise, self.keys, np.int32(number), self.progress)
+        self.inputs = self._placed((*players, self.noise))
+
+    def __call__(self, obs: Array, first: Array, time: int) -> Array:
+        """Actions and outputs side by side, [member, env, …]."""
+        assert self.inputs is not None
+        inputs = ActInputs(*self.inputs, padded(obs, self.capacity), padded(first, self.capacity))
+        arguments = (self.filled, self.acted, inputs, np.int32(time))
+        if self._program is None:
+            function, name = partial(_act, self.spec, self.greedy), ("act", self.spec, self.greedy)
+            lift = members.on_one_device if self.alone else members.over_members
+            self._program = self.programs.compiled(name, function, arguments, self.progress, lift)
+        self.acted = self._program(*arguments)
+        return np.asarray(self.acted.action_outputs)[: self.rows]
+
+    def to_env(self, action_outputs: Array) -> Any:
+        """The actions of all members in one row, as environments take them."""
+        actions = self.spec.actions
+        action = actions.to_env(action_outputs[..., : actions.width])
+        return action.reshape((-1, *action.shape[2:]))
+
+    def _placed(self, tree: Any) -> Any:
+        return jax.device_put(tree, jax.local_devices()[0]) if self.alone else members.spread(tree)

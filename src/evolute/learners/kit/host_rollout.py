@@ -1,0 +1,66 @@
+"""Rollouts in environments on the host: all members' are stepped together, with one inference for each step."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evolute.envs.interface import Vector
+from evolute.learners.kit.episodes import Array, Episodes
+from evolute.learners.kit.evaluation import Player
+from evolute.learners.kit.host_acting import HostPolicy
+
+
+class Trajectory(NamedTuple):
+    """One rollout of a member, [time, env, …], with one observation and one `first` more; `memory` is that before it.
+
+    `first` is 1 in the first step of an episode, `valid` 0 where an env was reset instead of stepped.
+    """
+
+    obs: Any
+    action_outputs: Any
+    reward: Any
+    terminated: Any
+    ends: Any
+    first: Any
+    valid: Any
+    memory: Any
+
+
+class Collector:
+    """Steps the environments of all members, rollout after rollout."""
+
+    def __init__(self, vector: Vector, policy: HostPolicy, episodes: Episodes, unroll: int) -> None:
+        self.vector, self.policy, self.episodes, self.unroll = vector, policy, episodes, unroll
+        self.shape = (episodes.members, episodes.envs)
+        self._obs = vector.reset()
+        self._first, self._valid = np.ones(self.shape, np.float32), np.ones(self.shape, np.float32)
+
+    def collect(self, players: Player, number: int) -> Trajectory:
+        """The rollout of this number, [member, time, env, …], filled up with zeros to the cohort's capacity."""
+        policy, (rows, envs), unroll = self.policy, self.shape, self.unroll
+        obs, first, valid = self._obs, self._first, self._valid
+        width = policy.spec.actions.width + policy.spec.actions.outputs
+        grid = (policy.capacity, unroll, envs)
+        seen = np.zeros((policy.capacity, unroll + 1, envs, *obs.shape[1:]), obs.dtype)
+        acted = np.zeros((*grid, width), np.float32)
+        reward, terminated, ends, counted = (np.zeros(grid, np.float32) for _ in range(4))
+        firsts = np.zeros((policy.capacity, unroll + 1, envs), np.float32)
+        memory = np.array(policy.acted.memory)
+        policy.begin(players, number)
+        for time in range(unroll):
+            now = self._by_member(obs)
+            seen[:rows, time], firsts[:rows, time] = now, first
+            step = policy(now, first, time)
+            obs, gained, ended, over = self.episodes.step(self.vector, policy.to_env(step), valid)
+            acted[:rows, time], reward[:rows, time] = step, gained
+            terminated[:rows, time], ends[:rows, time] = over, ended
+            counted[:rows, time] = valid
+            first, valid = 1 - valid, 1 - ended
+        seen[:rows, unroll], firsts[:rows, unroll] = self._by_member(obs), first
+        self._obs, self._first, self._valid = obs, first, valid
+        return Trajectory(seen, acted, reward, terminated, ends, firsts, counted, memory)
+
+    def _by_member(self, obs: Array) -> Array:
+        return obs.reshape((*self.shape, *obs.shape[1:]))

@@ -1,0 +1,111 @@
+"""Turns and evaluations in environments on the host: one inference for each step of all members, one update for each rollout.
+
+Environments start each turn afresh, from seeds that follow from the order's, since their inner state cannot be saved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from evolute.core.protocols import Progress
+from evolute.envs.interface import HostEnv, Vector
+from evolute.learners.kit import host_evaluation, members
+from evolute.learners.kit.episodes import Episodes, env_seeds
+from evolute.learners.kit.evaluation import EpisodeResults, Player
+from evolute.learners.kit.host_acting import HostPolicy
+from evolute.learners.kit.host_rollout import Collector
+from evolute.learners.kit.programs import Programs
+from evolute.learners.kit.stacking import key_data, stacked, unstacked
+from evolute.learners.ppo import host_turn
+from evolute.learners.ppo.host_turn import Inputs, Row
+from evolute.learners.ppo.loss import LOSSES
+from evolute.learners.ppo.runner import Assignment, TurnResult
+from evolute.learners.ppo.spec import PPOSpec
+from evolute.learners.ppo.train_state import MemberState
+from evolute.learners.ppo.turn_stats import TurnStats
+
+
+@dataclass(frozen=True)
+class HostRunner:
+    """Trains and evaluates in environments that are stepped on the host."""
+
+    env: HostEnv
+    programs: Programs
+    default_episodes: int = 20
+
+    @property
+    def time_limit(self) -> int | None:
+        return self.env.time_limit
+
+    def turn(
+        self,
+        spec: PPOSpec,
+        states: Sequence[MemberState],
+        assignments: Sequence[Assignment],
+        ring: int,
+        progress: Progress,
+    ) -> list[TurnResult]:
+        turn = _Turn(self.programs, spec, states, assignments, progress)
+        with contextlib.closing(self.env.vector(env_seeds([one.seed for one in assignments], spec.envs))) as vector:
+            return turn.run(vector, ring)
+
+    def evaluate(
+        self, spec: PPOSpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
+    ) -> list[EpisodeResults]:
+        evaluate = partial(host_evaluation.evaluate, self.env, self.programs, spec.policy, players, episodes)
+        return evaluate(unroll=spec.unroll, greedy=greedy, seed=seed, progress=progress)
+
+
+class _Turn:
+    """One turn of a cohort: rollouts and updates, alternately."""
+
+    def __init__(
+        self,
+        programs: Programs,
+        spec: PPOSpec,
+        states: Sequence[MemberState],
+        assignments: Sequence[Assignment],
+        progress: Progress,
+    ) -> None:
+        self.programs, self.spec, self.progress = programs, spec, progress
+        self.total = max(one.updates for one in assignments)
+        self.size, capacity = len(states), members.capacity(len(states))
+        zeros, losses = np.zeros(spec.envs, np.float32), np.zeros(len(LOSSES), np.float32)
+        rows = [Row(state.train, zeros, losses, np.float32(1)) for state in states]
+        self.rows = members.spread(stacked(rows, capacity))
+        self.hparams = stacked([one.hparams for one in assignments], capacity)
+        self.keys = stacked([key_data(one.seed) for one in assignments], capacity)
+        self.updates = stacked([np.int32(one.updates) for one in assignments], capacity)
+        self.episodes = Episodes(self.size, spec.envs)
+
+    def run(self, vector: Vector, ring: int) -> list[TurnResult]:
+        spec, size = self.spec, self.size
+        policy = HostPolicy(
+            self.programs,
+            spec.policy,
+            rows=size,
+            envs=spec.envs,
+            unroll=spec.unroll,
+            keys=self.keys,
+            greedy=False,
+            progress=self.progress,
+        )
+        collector = Collector(vector, policy, self.episodes, spec.unroll)
+        function, name = partial(host_turn.update, spec), ("update", spec)
+        for number in range(self.total):
+            self.episodes.over = self.updates[:size] <= number
+            players = Player(self.rows.train.adam.weights, self.rows.train.obs, self.hparams.normalize_obs)
+            trajectory = collector.collect(players, number)
+            inputs = Inputs(self.keys, self.hparams, self.updates, trajectory)
+            self.rows = self.programs.call(name, function, size, self.rows, inputs, np.int32(number), self.progress)
+            self.progress((number + 1) / self.total, "")
+        return [self._result(member, row, ring) for member, row in enumerate(unstacked(self.rows, size))]
+
+    def _result(self, member: int, row: Row, ring: int) -> TurnResult:
+        stats = TurnStats(self.episodes.stats(member, ring), row.losses, self.updates[member], row.finite)
+        return TurnResult(row.train, None, stats, self.episodes.errors.get(member))

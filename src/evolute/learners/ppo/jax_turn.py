@@ -1,0 +1,146 @@
+"""A turn of one member in JAX environments, inside the compiled program: rollouts and updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from evolute.envs.interface import JaxEnv
+from evolute.learners.kit import acting, episode_stats, jax_envs, networks
+from evolute.learners.kit.jax_envs import EnvStates
+from evolute.learners.kit.weights import Weights
+from evolute.learners.ppo.rollout import Rollout, normalised
+from evolute.learners.ppo.settings import Traced
+from evolute.learners.ppo.spec import PPOSpec
+from evolute.learners.ppo.train_state import TrainState
+from evolute.learners.ppo.turn_stats import TurnStats
+from evolute.learners.ppo.update import improve
+
+
+class Row(NamedTuple):
+    """One member inside the program."""
+
+    train: TrainState
+    envs: EnvStates
+    stats: TurnStats
+
+
+class Inputs(NamedTuple):
+    """What one member's turn is given: its key's data, its settings, whether its environments start afresh, and how long.
+
+    The settings are `Traced` as one array, since every array takes time to hand over.
+    """
+
+    key: Any
+    hparams: Any
+    fresh: Any
+    updates: Any
+
+
+class Chunk(NamedTuple):
+    """Which updates of the turn to make now."""
+
+    start: Any
+    count: Any
+
+
+def updates(spec: PPOSpec, env: JaxEnv, row: Row, inputs: Inputs, chunk: Chunk) -> Row:
+    """Some of the updates of one member's turn."""
+    key = jax.random.wrap_key_data(inputs.key)
+    hparams = Traced(*(inputs.hparams[place] for place in range(len(Traced._fields))))
+    begin = (inputs.fresh > 0) & (chunk.start == 0)
+    envs = jax.lax.cond(begin, lambda: _started(spec, env, jax.random.fold_in(key, 0)), lambda: row.envs)
+
+    def update(number: jax.Array, row: Row) -> Row:
+        return _update(spec, env, row, hparams, jax.random.fold_in(key, chunk.start + number + 1))
+
+    count = jnp.minimum(chunk.count, inputs.updates - chunk.start)
+    after: Row = jax.lax.fori_loop(0, count, update, row._replace(envs=envs))
+    return after
+
+
+def _started(spec: PPOSpec, env: JaxEnv, key: jax.Array) -> EnvStates:
+    return jax_envs.started(env, spec.envs, spec.network.units, key)
+
+
+def _update(spec: PPOSpec, env: JaxEnv, row: Row, h: Traced, key: jax.Array) -> Row:
+    acting_key, learning_key = jax.random.split(key)
+    before = row.envs.memory
+    rollout, envs, last_value, ended = _collect(spec, env, row.train, row.envs, h, acting_key)
+    train, rollout, discounted = normalised(spec, row.train, rollout, envs.discounted, h)
+    train, losses = improve(spec, train, rollout, last_value, before, h, learning_key)
+    return Row(train, envs._replace(discounted=discounted), _counted(row.stats, rollout, *ended, losses))
+
+
+def _counted(stats: TurnStats, rollout: Rollout, returned: jax.Array, length: jax.Array, losses: jax.Array) -> TurnStats:
+    """The statistics after an update; `returned` and `length` are those of running episodes at each step [time, env]."""
+    return TurnStats(
+        episode_stats.updated(stats.episodes, rollout.ends, returned, length),
+        stats.losses + losses,
+        stats.updates + 1,
+        stats.finite * jnp.isfinite(jnp.sum(rollout.reward) + jnp.sum(rollout.value)),
+    )
+
+
+def _collect(
+    spec: PPOSpec, env: JaxEnv, train: TrainState, envs: EnvStates, h: Traced, key: jax.Array
+) -> tuple[Rollout, EnvStates, jax.Array, tuple[jax.Array, jax.Array]]:
+    """One rollout (observations as they came), the envs and values after it, and the returns and lengths of episodes."""
+    acting_key, stepping = jax.random.split(key)
+    weights = networks.unpacked(spec.network, train.adam.weights)
+    seen = acting.preprocessing(spec.policy, train.obs, h.normalize_obs)
+    structure = jax_envs.structure(env)
+
+    def step(envs: EnvStates, now: tuple[jax.Array, jax.Array]) -> tuple[EnvStates, tuple[Any, ...]]:
+        noise, time = now
+        memory = envs.memory * (1 - envs.first)[:, None]
+        if spec.network.shared:
+            outputs, value, memory = networks.both(spec.network, weights, seen(envs.obs), memory)
+        else:
+            outputs, value = acting.outputs(spec.policy, weights, seen(envs.obs)), None
+        action = spec.actions.sample(weights, outputs, noise)
+        states = jax.tree.unflatten(structure, envs.states)
+        keys = jax_envs.keys(stepping, 2 * time, spec.envs)
+        moved = jax.vmap(env.step)(keys, states, spec.actions.to_env(action))
+        reward = moved.reward.astype(jnp.float32)
+        ended = moved.terminated | moved.truncated
+        cut = moved.truncated & ~moved.terminated
+
+        def beyond() -> Any:
+            return h.discount * cut * networks.value(spec.network, weights, seen(moved.obs), memory)
+
+        extra = jax.lax.cond(jnp.any(cut), beyond, lambda: jnp.zeros(spec.envs))
+        states, obs = jax_envs.restarted(env, moved, ended, jax_envs.keys(stepping, 2 * time + 1, spec.envs))
+        returned, length = envs.episode_return + reward, envs.episode_length + 1
+        ends = ended.astype(jnp.float32)
+        row = (envs.obs, action, outputs, value, reward, extra, ends, returned, length)
+        return EnvStates(states, obs, memory, ends, returned * (1 - ends), length * (1 - ends), envs.discounted), row
+
+    noise = spec.actions.noise(acting_key, (spec.unroll, spec.envs))
+    after, rows = jax.lax.scan(step, envs, (noise, jnp.arange(spec.unroll)))
+    obs, action, outputs, value, reward, extra, ends, returned, length = rows
+    first = jnp.concatenate([envs.first[None], ends[:-1]])
+    value, last_value = _values(spec, weights, seen, obs, value, after)
+    rollout = Rollout(obs, action, outputs, value, reward, extra, 1 - ends, ends, first, jnp.ones_like(ends))
+    return rollout, after, last_value, (returned, length)
+
+
+def _values(
+    spec: PPOSpec,
+    weights: Weights,
+    seen: Callable[[jax.Array], jax.Array],
+    obs: jax.Array,
+    value: jax.Array | None,
+    after: EnvStates,
+) -> tuple[jax.Array, jax.Array]:
+    """The values of a rollout's observations [time, env] and of the one after it [env], in one pass if they are not known."""
+    if value is not None:
+        memory = after.memory * (1 - after.first)[:, None]
+        return value, networks.value(spec.network, weights, seen(after.obs), memory)
+    every = jnp.concatenate([obs, after.obs[None]]).reshape((-1, *obs.shape[2:]))
+    values = networks.value(spec.network, weights, seen(every), jnp.zeros((every.shape[0], spec.network.units)))
+    values = values.reshape((spec.unroll + 1, spec.envs))
+    return values[:-1], values[-1]

@@ -1,0 +1,57 @@
+"""PPO's clipped loss (Schulman et al. 2017), and DrAC's where images are augmented."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from evolute.learners.ppo.minibatches import Minibatch, StepData
+from evolute.learners.ppo.settings import Traced
+from evolute.learners.ppo.spec import PPOSpec
+
+LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clipped", "consistency")
+"""The last one is DrAC's, and zero without it."""
+
+
+class Predictions(NamedTuple):
+    """What the networks predict for a minibatch: outputs [output, (time,) row] and values [(time,) row]; `augmented` are
+    those for its augmented images, if it has any; `spread` is what else of the weights the loss depends on."""
+
+    outputs: jax.Array
+    value: jax.Array
+    spread: dict[str, jax.Array]
+    augmented: tuple[jax.Array, jax.Array] | None = None
+
+
+def loss(predictions: Predictions, spec: PPOSpec, minibatch: Minibatch, h: Traced) -> tuple[jax.Array, jax.Array]:
+    """The loss of a minibatch, and the share of each row in each of `LOSSES`."""
+    width = spec.actions.width
+    action, data = minibatch.data[:width], StepData(*minibatch.data[width:])
+    log_prob, entropy = spec.actions.log_prob_and_entropy(predictions.spread, predictions.outputs, action)
+    log_ratio = log_prob - data.log_prob
+    ratio = jnp.exp(log_ratio)
+    free, held = ratio * data.advantage, jnp.clip(ratio, 1 - h.clip, 1 + h.clip) * data.advantage
+    gain = jnp.where(free <= held, free, jax.lax.stop_gradient(held))
+    near = data.value + jnp.clip(predictions.value - data.value, -h.value_clip, h.value_clip)
+    error = jnp.square(predictions.value - data.target)
+    error = jnp.where(h.value_clip > 0, jnp.maximum(error, jnp.square(near - data.target)), error)
+    clipped = (jnp.abs(ratio - 1) > h.clip).astype(jnp.float32)
+    share = data.valid / jnp.maximum(jnp.sum(data.valid), 1) if spec.masked else 1 / math.prod(gain.shape)
+    each = 0.5 * h.value_weight * error - gain - h.entropy * entropy
+    parts = [-gain, 0.5 * error, entropy, ratio - 1 - log_ratio, clipped]
+    if predictions.augmented is not None:
+        apart = inconsistency(spec, predictions, *predictions.augmented)
+        each, parts = each + h.augmentation_weight * apart, [*parts, apart]
+    return jnp.sum(each * share), jnp.stack(parts) * share
+
+
+def inconsistency(spec: PPOSpec, predictions: Predictions, outputs: jax.Array, value: jax.Array) -> jax.Array:
+    """How far policy and value of each augmented image are from those of the original, which is the target.
+
+    This is G_pi + G_V in equations 4 and 5 of DrAC (Raileanu et al. 2021).
+    """
+    targets, target = jax.lax.stop_gradient((predictions.outputs, predictions.value))
+    return spec.actions.divergence(predictions.spread, targets, outputs) + jnp.square(value - target)

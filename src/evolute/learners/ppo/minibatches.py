@@ -1,0 +1,103 @@
+"""A rollout as a batch of rows, and the shuffled minibatches of an epoch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from evolute.learners.kit import networks
+from evolute.learners.ppo.rollout import Rollout
+from evolute.learners.ppo.settings import Traced
+from evolute.learners.ppo.spec import PPOSpec
+from evolute.learners.ppo.train_state import TrainState
+
+SHUFFLES = 64
+TINY = 1e-8
+
+
+class Batch(NamedTuple):
+    """A rollout as rows to draw minibatches from: steps, or whole envs [env, time, …] for networks with memory.
+
+    The last axis of `data` holds the action and then the fields of `StepData`.
+    """
+
+    obs: jax.Array
+    data: jax.Array
+    memory: jax.Array
+
+
+class StepData(NamedTuple):
+    """What the loss needs of each step, besides its observation and action."""
+
+    log_prob: jax.Array
+    value: jax.Array
+    target: jax.Array
+    valid: jax.Array
+    first: jax.Array
+    advantage: jax.Array
+
+
+class Minibatch(NamedTuple):
+    """The rows it takes, for twins their observations [feature, row], and its data [field, (time,) row]; and Adam's rates in
+    this step."""
+
+    order: jax.Array
+    obs: jax.Array
+    data: jax.Array
+    rate: jax.Array
+    root: jax.Array
+
+
+def batch_of(spec: PPOSpec, train: TrainState, rollout: Rollout, advantage: jax.Array, memory: jax.Array) -> Batch:
+    """A rollout as a batch; `memory` is that before it."""
+    weights = networks.grouped(spec.network, train.adam.weights)
+    outputs, action = jnp.moveaxis(rollout.outputs, -1, 0), jnp.moveaxis(rollout.action, -1, 0)
+    log_prob, _ = spec.actions.log_prob_and_entropy(weights, outputs, action)
+    fields = StepData(log_prob, rollout.value, advantage + rollout.value, rollout.valid, rollout.first, advantage)
+    data = jnp.concatenate([rollout.action, jnp.stack(fields, axis=-1)], axis=-1)
+    if spec.network.memory:
+        return Batch(jnp.swapaxes(rollout.obs, 0, 1), jnp.swapaxes(data, 0, 1), memory)
+    obs, data = (x.reshape((spec.batch, *x.shape[2:])) for x in (rollout.obs, data))
+    return Batch(obs, data, memory)
+
+
+def row_shape(spec: PPOSpec) -> tuple[int, ...]:
+    """The shape of one field of a minibatch's data: steps, or times of several envs."""
+    memory = spec.network.memory
+    return (spec.unroll, spec.envs // spec.minibatches) if memory else (spec.batch // spec.minibatches,)
+
+
+def gathered(spec: PPOSpec, batch: Batch, order: jax.Array, h: Traced) -> tuple[jax.Array, jax.Array]:
+    """For each minibatch its observations, if all are to be looked up at once, and its data, the advantages normalised."""
+    obs = jnp.swapaxes(batch.obs[order], 1, 2) if spec.network.twin else order
+    data = jnp.moveaxis(batch.data[order], -1, 1)
+    if spec.network.memory:
+        data = jnp.swapaxes(data, 2, 3)
+    return obs, jnp.concatenate([data[:, :-1], _normalised(spec, data, h)[:, None]], axis=1)
+
+
+def _normalised(spec: PPOSpec, data: jax.Array, h: Traced) -> jax.Array:
+    """The advantages of each minibatch [minibatch, …], with mean 0 and deviation 1 if that is asked for."""
+    fields = StepData(*(data[:, spec.actions.width + place] for place in range(len(StepData._fields))))
+    advantage, valid = fields.advantage, fields.valid if spec.masked else jnp.ones_like(fields.valid)
+    axes = tuple(range(1, advantage.ndim))
+    number = jnp.maximum(jnp.sum(valid, axis=axes, keepdims=True), 1)
+    mean = jnp.sum(advantage * valid, axis=axes, keepdims=True) / number
+    variance = jnp.sum(jnp.square(advantage - mean) * valid, axis=axes, keepdims=True) / number
+    return jnp.where(h.normalize_advantage > 0, (advantage - mean) / (jnp.sqrt(variance) + TINY), advantage)
+
+
+def coprimes(number: int) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """Multipliers that turn 0 … number-1 into a permutation, spread over the range, for an affine shuffle in 32 bits."""
+    rng = np.random.default_rng(number)
+    below = max(2, min(number, 2**32 // number - 1))
+    multipliers: list[int] = []
+    while len(multipliers) < SHUFFLES:
+        drawn = int(rng.integers(1, below))
+        if math.gcd(drawn, number) == 1:
+            multipliers.append(drawn)
+    return np.array(multipliers, np.uint32)

@@ -62,7 +62,7 @@ def test_each_game_of_procgen_is_stepped(game):
     assert obs.shape == (4, 1, 64, 64, 3)
 
 
-def test_procgen_has_modes_levels_and_a_held_out_version():
+def test_procgen_has_modes_levels_and_a_version_to_test_in():
     need("PyQt5")
     spec = EnvSpec("procgen:bigfish", {"num_levels": 1, "start_level": 7})
     first = [play(make_env(spec), [[seed]], length=1)[0][0, 0] for seed in (1, 2)]

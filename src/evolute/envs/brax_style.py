@@ -1,4 +1,4 @@
-"""Environments in Brax's manner, as Brax and MuJoCo Playground have them: a state that holds observation, reward and end."""
+"""Environments with Brax's interface, which MuJoCo Playground has too: a state that holds observation, reward and done."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evolute.envs.state_types import strongly_typed, typed_like
 
 
 class BraxStyle:
-    """A JaxEnv around such an env. Actions are in [-1, 1]; of a dictionary of observations the policy's part is seen."""
+    """A JaxEnv around such an env. Actions are in [-1, 1]. Of a dictionary of observations, the policy's part is used."""
 
     def __init__(self, env: Any) -> None:
         self._env = env

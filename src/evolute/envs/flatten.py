@@ -1,4 +1,4 @@
-"""Observations as one array: the vector or the image [height, width, channel] that a network reads of any supported space."""
+"""Observations as one array: any supported space becomes a vector or an image [height, width, channel]."""
 
 from __future__ import annotations
 

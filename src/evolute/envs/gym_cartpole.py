@@ -1,8 +1,8 @@
 """Gymnasium's vectorised CartPole: one big env for all members, in which every copy draws from its own generator.
 
 The env resets its copies from one generator that all share, so a member's episodes would depend on the others'. One env per
-member would be right but, at 8 copies each, 16 times slower. So the big env is given, in place of its generator, an object
-that draws each copy's start from a generator of that copy.
+member would be right but, at 8 copies each, 16 times slower. So the big env's generator is replaced by an object that draws
+each copy's start from a generator of its own.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _CartPoles:
 
 
 class _OwnDraws:
-    """Stands in for the env's generator: draws [state, copy] for the copies that are due, each from its own."""
+    """Replaces the env's generator: draws [state, copy] for the copies that are due, each from its own generator."""
 
     def __init__(self, env: CartPoleVectorEnv, seeds: Sequence[int]) -> None:
         self._env = env

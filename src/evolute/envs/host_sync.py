@@ -1,4 +1,4 @@
-"""Plain Gymnasium envs stepped one after another: any env works, and one that raises takes no other with it."""
+"""Plain Gymnasium envs stepped one after another: any env works, and one that raises does not stop the others."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ class _Serial:
         self._envs, self._seeds, self._repeat = envs, seeds, repeat
         self._space = envs[0].observation_space
         self._flat = is_flat(self._space)
-        self._discrete = isinstance(
-            envs[0].action_space, gymnasium.spaces.Discrete
-        )  # which checks an int faster than a numpy one
+        self._discrete = isinstance(envs[0].action_space, gymnasium.spaces.Discrete)
         box = flat_space(self._space)
         self._obs = np.zeros((len(envs), *box.shape), box.dtype)
         self._results = [_STARTED] * len(envs)
@@ -61,7 +59,7 @@ class _Serial:
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array]:
         results = self._results
-        if self._discrete:  # whose check of an int is quicker than of a numpy integer
+        if self._discrete:  # such a space checks an int faster than a numpy integer
             actions = np.asarray(actions).tolist()
         for row, action in enumerate(actions):
             try:

@@ -1,4 +1,4 @@
-"""One Gymnasium vector env per member, seen as one: copies that share a generator share it within their member only."""
+"""One Gymnasium vector env per member, stepped as one: copies that share a generator share it only within their member."""
 
 from __future__ import annotations
 

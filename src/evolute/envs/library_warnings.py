@@ -1,4 +1,4 @@
-"""What libraries of environments warn of while an env is made, and users can do nothing about."""
+"""Warnings of environment libraries, raised while an env is made, that users can do nothing about."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def known_warnings_ignored(entry_point: str) -> Iterator[None]:
-    """Make a Gymnasium env of this entry point in here."""
+    """Ignore them while a Gymnasium env of this entry point is made."""
     with warnings.catch_warnings():
         # Where warnings are errors, this one crashes Python when Box2D is imported.
         warnings.filterwarnings("ignore", "builtin type [Ss]wig", DeprecationWarning)
@@ -20,7 +20,7 @@ def known_warnings_ignored(entry_point: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet_mujoco() -> Iterator[None]:
-    """Without this, MuJoCo tells of an old attribute in Gymnasium's models for every env, in the terminal and in a file."""
+    """Without this, MuJoCo reports a deprecated attribute of Gymnasium's models for every env, on screen and in a file."""
     mujoco = importlib.import_module("mujoco")
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(_pass_on)

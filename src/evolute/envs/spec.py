@@ -34,6 +34,6 @@ class EnvSpec:
                 raise ValueError(f"{setting}={value}: must be a finite number other than 0, or nothing is left to learn from")
 
     def with_name(self, name: str) -> EnvSpec:
-        """This environment by the name that was settled on; of `options` by section, those of its own section."""
+        """This environment by its full name. `options`, which were by section, become those of its own section."""
         options = self.options.get(name.partition(":")[0]) or self.options.get(name.rpartition(":")[2]) or {}
         return replace(self, name=name, options=options)

@@ -1,4 +1,4 @@
-"""States of other libraries' envs made fit to be a loop's carry: arrays whose types never change."""
+"""States of other libraries' envs as the carry of a JAX loop: arrays whose types never change."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import jax.numpy as jnp
 
 
 def strongly_typed(state: Any) -> Any:
-    """A fresh state with arrays of definite types in place of Python numbers and arrays of weak types."""
+    """A fresh state without Python numbers and weakly typed arrays."""
     return jax.tree.map(lambda leaf: _cast(leaf, jnp.asarray(leaf).dtype), state)
 
 
 def typed_like(after: Any, before: Any) -> Any:
-    """The next state in the types of the one before it."""
+    """The next state, in the types of the state before it."""
     return jax.tree.map(lambda new, old: _cast(new, old.dtype), after, before)
 
 

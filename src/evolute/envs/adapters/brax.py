@@ -1,4 +1,4 @@
-"""The JAX physics environments of Brax: `brax:ant`. Brax has not been developed further since MuJoCo Playground came."""
+"""The JAX physics environments of Brax: `brax:ant`. MuJoCo Playground is its successor."""
 
 from __future__ import annotations
 

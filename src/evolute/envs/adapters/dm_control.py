@@ -20,7 +20,7 @@ LENGTH = 1000
 
 
 def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
-    """A task of the suite, as `domain-task`. Its observations side by side are one vector."""
+    """A task of the suite, as `domain-task`. Its observations are concatenated to one vector."""
     limit = min(time_limit or LENGTH, LENGTH)
     return SyncHostEnv(lambda: single(name, options, time_limit=limit), action_repeat=action_repeat)
 
@@ -38,7 +38,7 @@ def ids() -> tuple[str, ...]:
 
 
 class _Task(gymnasium.Env[np.ndarray[Any, Any], np.ndarray[Any, Any]]):
-    """A task with Gymnasium's functions. Episodes end by their time only, which is a truncation, unless the task says so."""
+    """A task as a Gymnasium env. Episodes are truncated at their time limit; few tasks end before it."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 - Gymnasium's way
 

@@ -105,7 +105,7 @@ def ids() -> tuple[str, ...]:
 
 
 def _quiet(env: Any) -> Any:
-    """An env whose spaces, which it makes when first asked, do not warn of the precision of their bounds."""
+    """The env with its spaces made, so that they do not warn later about the precision of their bounds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _ = env.observation_space, env.action_space

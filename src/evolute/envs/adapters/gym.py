@@ -31,7 +31,7 @@ REGISTERED_ON_IMPORT = {r"^ALE/": ("ale_py", "atari"), r"BulletEnv-v0$": ("pybul
 def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
     """The fastest way to step many copies: the vectorised version of an env if it has one, else a loop over single ones.
 
-    `time_limit` replaces the registered one. Actions can be repeated in single envs only.
+    `time_limit` replaces the registered one. Actions can be repeated only in single envs.
     """
     spec = registered(name)
     limit = time_limit or spec.max_episode_steps

@@ -75,7 +75,7 @@ def _make(name: str) -> tuple[Any, Any]:
     try:
         env, params = load().make(name)
     except OSError as error:
-        raise ValueError(f"gymnax:{name} downloads data when it is made, and could not ({error}); choose another") from error
+        raise ValueError(f"gymnax:{name} downloads data when it is made, and that failed ({error}); choose another") from error
     return env, params
 
 

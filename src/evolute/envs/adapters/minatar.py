@@ -17,7 +17,7 @@ from evolute.envs.interface import HostEnv
 LIBRARY = Library(("minatar",), "minatar", "minatar:Breakout", "MinAtar's five games")
 GAMES = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 LIMIT = 5000
-"""Steps after which an episode is cut short; the games themselves set none."""
+"""Steps after which an episode is truncated; the games themselves have no limit."""
 
 
 def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
@@ -27,7 +27,7 @@ def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None
 
 
 def single(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> gymnasium.Env[Any, Any]:
-    """One env, whose observations are numbers."""
+    """One env, with observations of float32."""
     if name not in GAMES:
         raise ValueError(f"MinAtar has no game {name!r}{closest(name, GAMES)}")
     library = LIBRARY.load("minatar.gym")

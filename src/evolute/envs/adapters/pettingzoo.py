@@ -1,7 +1,7 @@
 """PettingZoo's parallel environments with one policy for all agents: `pettingzoo:sisl.pursuit_v5`.
 
-Every agent of a game is one of the copies that a member steps, so `ppo.envs` is a multiple of the number of agents, who must
-see and do things of one kind. An agent that is out sees zeros and gains nothing until the game is over for all.
+Every agent of a game is one of the copies that a member steps, so `ppo.envs` is a multiple of the number of agents, whose
+observation and action spaces must be equal. An agent that is out sees zeros and gets no reward until the game is over.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class PettingZooEnv:
 
     def __init__(self, name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> None:
         if time_limit is not None or action_repeat > 1:
-            raise ValueError(f"pettingzoo:{name}: wrap.time_limit and wrap.action_repeat do not go with several agents")
+            raise ValueError(f"pettingzoo:{name}: wrap.time_limit and wrap.action_repeat do not work with several agents")
         self._name, self._options = name, dict(options)
         env = self._make()
         agents = env.possible_agents
         spaces = {(str(env.observation_space(agent)), str(env.action_space(agent))) for agent in agents}
         if len(spaces) > 1:
             raise ValueError(
-                f"pettingzoo:{name}: its agents differ in what they see or do, and one policy cannot be all of them"
+                f"pettingzoo:{name}: its agents differ in observation or action space, so one policy cannot play them all"
             )
         self._agents, self._space = len(agents), env.observation_space(agents[0])
         self.action_space: gymnasium.Space[Any] = env.action_space(agents[0])
@@ -54,8 +54,8 @@ class PettingZooEnv:
     def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:
         if len(seeds[0]) % self._agents:
             raise ValueError(
-                f"pettingzoo:{self._name} has {self._agents} agents, each one of a member's environments: set their number "
-                f"(ppo.envs={len(seeds[0])}) to a multiple of that"
+                f"pettingzoo:{self._name} has {self._agents} agents, each of which takes one of a member's environments: set "
+                f"ppo.envs={len(seeds[0])} to a multiple of that"
             )
         games = [seed for member in seeds for seed in member[:: self._agents]]
         return _Games([self._make() for _ in games], games, self._space)
@@ -63,7 +63,7 @@ class PettingZooEnv:
     def _make(self) -> Any:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # of modules as such
+                warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo deprecates whole modules
                 module: Any = importlib.import_module(f"pettingzoo.{self._name}")
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("pettingzoo."):
@@ -75,7 +75,7 @@ class PettingZooEnv:
 
 
 class _Games:
-    """Several games, whose agents lie side by side: rows are [game * agent]."""
+    """Several games with their agents side by side: rows are [game * agent]."""
 
     def __init__(self, games: Sequence[Any], seeds: Sequence[int], space: gymnasium.Space[Any]) -> None:
         self._games, self._seeds, self._space = games, seeds, space

@@ -28,8 +28,8 @@ def make(name: str, options: Mapping[str, Any], *, time_limit: int | None = None
         env = registry.load(name, config_overrides=overrides)
     except (subprocess.CalledProcessError, OSError) as error:
         raise ValueError(
-            f"playground:{name} needs the robot models of mujoco_menagerie, which the Playground fetches from GitHub and "
-            f"could not ({error}); choose one of the dm_control suite, or try again with a connection"
+            f"playground:{name} needs the robot models of mujoco_menagerie, which the Playground downloads from GitHub, "
+            f"and that failed ({error}); choose one of the dm_control suite, or try again with a connection"
         ) from error
     except (KeyError, TypeError) as error:
         raise ValueError(f"playground:{name} does not take the options {dict(options)}: {error}") from error

@@ -43,7 +43,7 @@ def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None
 
 
 def _retry() -> None:
-    """Let EnvPool load its Procgen now if somebody imported it before the libraries were there."""
+    """Let EnvPool load its Procgen again if it was imported before the libraries were there."""
     module = sys.modules.get("envpool.procgen")
     if module is not None and "ProcgenEnvSpec" not in vars(module):
         importlib.reload(module)

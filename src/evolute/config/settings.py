@@ -1,4 +1,7 @@
-"""The settings of a run that belong to no plug-in, each declared once: type, default, meaning, and whether it may change."""
+"""The settings of a run that belong to no plug-in, each declared once: type, default, meaning, and whether it may change.
+
+To add a setting, add a field here; config files, `-m`, `--dry-run`, docs/config.md and the comparison of runs know it then.
+"""
 
 from __future__ import annotations
 
@@ -14,45 +17,46 @@ from pydantic import BeforeValidator
 
 from evolute.core.amounts import count, duration
 from evolute.core.durability import Keep
+from evolute.core.names import closest, shipped
 
 
-def keep(value: Any) -> Keep:
-    """Which checkpoints stay: `last 2, best, lineage-of-best, every 10`."""
+def parse_keep(value: Any) -> Keep:
+    """Which checkpoints to keep: `last 2, best, lineage-of-best, every 10`."""
     if isinstance(value, Keep):
         return value
-    words = value if isinstance(value, list) else str(value).split(",")
+    rules = value if isinstance(value, list) else str(value).split(",")
     chosen: dict[str, Any] = {"last": 1, "best": 0}
-    for word in (str(word).strip() for word in words):
-        found = re.fullmatch(r"(last|best|every)(?:\s+(\d+))?|lineage-of-best", word)
-        if found is None or (found[1] == "every" and found[2] is None):
-            raise ValueError(f"{word!r} is none of: last, last N, best, best N, lineage-of-best, every N")
-        if found[1] in ("last", "every") and int(found[2] or 1) < 1:
-            raise ValueError(f"{word!r} would keep nothing: the number must be at least 1")
-        chosen |= {found[1]: int(found[2] or 1)} if found[1] else {"lineage": True}
+    for rule in (str(rule).strip() for rule in rules):
+        match = re.fullmatch(r"(last|best|every)(?:\s+(\d+))?|lineage-of-best", rule)
+        if match is None or (match[1] == "every" and match[2] is None):
+            raise ValueError(f"{rule!r} is none of: last, last N, best, best N, lineage-of-best, every N")
+        if match[1] in ("last", "every") and int(match[2] or 1) < 1:
+            raise ValueError(f"{rule!r} would keep nothing: the number must be at least 1")
+        chosen |= {match[1]: int(match[2] or 1)} if match[1] else {"lineage": True}
     return Keep(**chosen)
 
 
-def name(value: Any) -> Any:
-    """A word that can begin a folder's name."""
+def check_name(value: Any) -> Any:
+    """A word that a folder's name can begin with."""
     if isinstance(value, str) and (not value or value.startswith(".") or "/" in value or "\0" in value):
-        raise ValueError("is to be a folder's name: not empty, without a slash, and not hidden by a leading dot")
+        raise ValueError("must be a folder's name: not empty, without a slash, and without a leading dot")
     return value
 
 
-def logs(value: Any) -> Any:
-    """Names of logs: a list, or `tensorboard,csv`."""
+def parse_logs(value: Any) -> list[str]:
+    """Names of log sinks: a list, or `tensorboard,csv`. They are imported when the run starts."""
     names = [str(name).strip() for name in (value.split(",") if isinstance(value, str) else value)]
     for name in names:
-        if name not in LOGS:
-            raise ValueError(f"{name!r} is none of: {', '.join(LOGS)}")
+        if ":" not in name and name not in shipped("logs"):
+            raise ValueError(f"no log {name!r}{closest(name, shipped('logs'))}; your own is package.module:name")
     return list(dict.fromkeys(names))
 
 
-LOGS = ("tensorboard", "csv", "wandb", "mlflow")
 Count = Annotated[int, BeforeValidator(count), Gt(0)]
 Number = Annotated[int, Gt(0)]
 Seconds = Annotated[float, BeforeValidator(duration), Gt(0)]
 PLUGINS = {"learner": "learners", "strategy": "strategies", "engine": "engines"}
+"""The keys that name a plug-in, and the package in which it is looked for."""
 
 
 class Change(Enum):
@@ -142,17 +146,17 @@ class RunSettings:
         Literal["auto"] | Number,
         _anytime("save states every N turns; auto: as often as 1 % of the training time allows"),
     ] = "auto"
-    keep: Annotated[Keep, BeforeValidator(keep), _anytime("checkpoints to keep: last N, best N, lineage-of-best, every N")] = (
-        field(default_factory=Keep)
-    )
+    keep: Annotated[
+        Keep, BeforeValidator(parse_keep), _anytime("checkpoints to keep: last N, best N, lineage-of-best, every N")
+    ] = field(default_factory=Keep)
     log: Annotated[
         list[str],
-        BeforeValidator(logs),
-        _anytime("logs for other tools, in the run's folder: tensorboard, csv, wandb, mlflow; separated by commas"),
+        BeforeValidator(parse_logs),
+        _anytime("logs for other tools, separated by commas, as in tensorboard,csv; your own is package.module:name"),
     ] = field(default_factory=list)
     runs: Annotated[str, _anytime("the folder for new run folders")] = "runs"
     name: Annotated[
-        Annotated[str, BeforeValidator(name)] | None,
+        Annotated[str, BeforeValidator(check_name)] | None,
         _anytime("first part of a new run folder's name; by default the preset's or learner's"),
     ] = None
 

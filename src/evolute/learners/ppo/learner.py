@@ -64,6 +64,7 @@ class PPO:
     repeatable: bool = True
     links: tuple[LinkName, ...] = ()
     architecture: tuple[str, ...] = ARCHITECTURE
+    policy_suffix: str = Policy.suffix
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
         """A warning if episodes on the host, which every turn begins afresh, may not fit into a turn."""

@@ -60,22 +60,22 @@ PLUGINS = {"learner": "learners", "strategy": "strategies", "engine": "engines"}
 
 
 class Change(Enum):
-    """What another value of a setting means for a run that has begun."""
+    """When a setting may change in a run that has begun. All but those of ANY_TIME are part of the run's identity."""
 
-    ANOTHER_RUN = "makes it another run"
-    ON_RESUME = "may change when the run is resumed"
-    ANY_TIME = "says where and how a run is carried out, not what it is"
+    NEVER = "no"
+    ON_RESUME = "on resume"
+    ANY_TIME = "any time"
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a setting means to a user, and what a change of it means to a run."""
+    """What a setting means, and when it may change."""
 
     meaning: str
-    change: Change = Change.ANOTHER_RUN
+    change: Change = Change.NEVER
 
 
-def _doc(meaning: str) -> Key:
+def _fixed(meaning: str) -> Key:
     return Key(meaning)
 
 
@@ -91,11 +91,13 @@ def _anytime(meaning: str) -> Key:
 class WrapSettings:
     """Wrappers around the environment."""
 
-    time_limit: Annotated[Count | None, _doc("end episodes after this many steps (a truncation)")] = None
-    action_repeat: Annotated[Number, _doc("repeat each action this many times and sum the rewards")] = 1
-    frame_stack: Annotated[Number, _doc("stack the last N observations")] = 1
-    obs_scale: Annotated[float, _doc("multiply observations by this")] = 1.0
-    reward_scale: Annotated[float, _doc("multiply rewards by this, also in scores (ppo.reward_scale: for learning only)")] = 1.0
+    time_limit: Annotated[Count | None, _fixed("end episodes after this many steps (a truncation)")] = None
+    action_repeat: Annotated[Number, _fixed("repeat each action this many times and sum the rewards")] = 1
+    frame_stack: Annotated[Number, _fixed("stack the last N observations")] = 1
+    obs_scale: Annotated[float, _fixed("multiply observations by this")] = 1.0
+    reward_scale: Annotated[float, _fixed("multiply rewards by this, also in scores (ppo.reward_scale: for learning only)")] = (
+        1.0
+    )
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,10 @@ class StopSettings:
 class InitSettings:
     """What the first members start with."""
 
-    hparams: Annotated[list[dict[str, Any]], _doc("hyper-parameters of the first members")] = field(default_factory=list)
-    from_: Annotated[str | None, _doc("folder of a run whose best state all members start from")] = None
+    hparams: Annotated[list[dict[str, Any]], _fixed("hyper-parameters of the first members")] = field(default_factory=list)
+    from_: Annotated[str | None, _fixed("folder of a run whose best state all members start from")] = None
     turn: Annotated[
-        Annotated[int, Ge(0)] | None, _doc("with init.from: continue its whole population as it was after this turn (a fork)")
+        Annotated[int, Ge(0)] | None, _fixed("with init.from: continue its whole population as it was after this turn (a fork)")
     ] = None
 
 
@@ -124,22 +126,22 @@ class RunSettings:
     """All settings of a run but those of its plug-ins. Groups are nested: `stop.turns` is `settings.stop.turns`."""
 
     learner: Annotated[
-        Any, _doc("what trains the members: a built-in learner, package.module:name, or in Python a function")
+        Any, _fixed("what trains the members: a built-in learner, package.module:name, or in Python a function")
     ] = None
-    strategy: Annotated[Any, _doc("decides who inherits from whom and which hyper-parameters come next")] = "pbt"
+    strategy: Annotated[Any, _fixed("decides who inherits from whom and which hyper-parameters come next")] = "pbt"
     engine: Annotated[Any, _anytime("where the members train")] = "inline"
     workers: Annotated[Number | None, _anytime("number of workers, for engines with several")] = None
-    env: Annotated[str | None, _doc("the environment, for learners that need one")] = None
+    env: Annotated[str | None, _fixed("the environment, for learners that need one")] = None
     wrap: WrapSettings = field(default_factory=WrapSettings)
-    population: Annotated[Number, _doc("number of members")] = 8
+    population: Annotated[Number, _fixed("number of members")] = 8
     interval: Annotated[Count, _resumable("steps per member and turn, also as 500k or 25M; 10k by default with an env")] = 1
     stop: StopSettings = field(default_factory=StopSettings)
     mode: Annotated[
         Literal["sync", "async"],
         _resumable("sync: all members finish a turn before the next one starts; async: no member waits for a slower one"),
     ] = "sync"
-    seed: Annotated[int, Ge(0), _doc("random seed of the whole run")] = 0
-    score: Annotated[str, _doc("the metric to maximise; -loss minimises the metric loss")] = "score"
+    seed: Annotated[int, Ge(0), _fixed("random seed of the whole run")] = 0
+    score: Annotated[str, _fixed("the metric to maximise; -loss minimises the metric loss")] = "score"
     init: InitSettings = field(default_factory=InitSettings)
     limit: Annotated[Seconds | None, _anytime("time limit of one member's turn; a turn that takes longer fails")] = None
     durable: Annotated[
@@ -173,7 +175,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Field:
-    """One declared setting: its type, its default, and what `Key` says of it."""
+    """One declared setting: its type, its default, and its `Key`."""
 
     type: Any
     default: Any

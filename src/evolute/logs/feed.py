@@ -13,7 +13,7 @@ from evolute.logs.sink import Log, LoggedRun, LogSink
 
 @dataclass
 class LogFeed:
-    """All logs of a run. A log that fails is reported once and gets nothing more; the run goes on without it."""
+    """All logs of a run. A log that fails is reported once and gets nothing more; the run continues without it."""
 
     notify: Notify
     _open: dict[str, Log] = field(default_factory=dict)

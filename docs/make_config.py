@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from annotated_types import DocInfo
@@ -19,28 +20,29 @@ A config is YAML, or `-m key=value`, or arguments of `evolute.run`; the keys are
 later values win, and an empty value (`key:` or `key=`) removes a key and all below it. Numbers are YAML 1.2's (`1e-5` is a
 number), and no value is ever evaluated as code. `evolute run … --dry-run` prints every value with its source.
 
-What an environment is made with stands in a section named after its library or itself, as in `gym.is_slippery=false` or
+Settings of an environment are in a section named after its library or itself, as in `gym.is_slippery=false` or
 `pong.seat=right`; the wrappers around it are the `wrap` settings below.
 
-Settings of a plug-in stand in a section of its name: `pbt.quantile`, and for the learner `<learner>.<hyper-parameter>`. In
+Settings of a plug-in are in a section of its name: `pbt.quantile`, and for the learner `<learner>.<hyper-parameter>`. In
 Python a learner's section can be given as `space`. A learner's settings may be ranges, which are then evolved. A bare pair
-of numbers is a range only where a single number is expected, so `widths: [64, 64]` stays a list for a learner that says so.
+of numbers is a range only where a single number is expected, so `widths: [64, 64]` stays a list for a learner that takes one.
 
-A command whose config equals that of an unfinished run in `runs` continues it, `--new` starts another; equal
-runs that have finished are left alone. The engine, the time
-`limit` of a turn, `durable`, `keep` and folders are not part of that comparison: a run can be resumed with others.
+`evolute run` with the config of an unfinished run in `runs` resumes that run; `--new` starts another. Finished runs are left
+alone. What may change in a run that has begun is in the column "may change":
+
+- no: another value makes it another run. This also holds for the settings of the learner, strategy and environment.
+- on resume: `evolute resume RUN -m key=value` changes it, and the journal notes the change.
+- any time: it says where and how a run is carried out, not what it is, so `evolute run` ignores it when it looks for a run to
+  resume. This also holds for the settings of the engine.
 
 ## The run
 """
+COLUMNS = ("key", "default", "meaning")
 
 
-def table(rows: list[tuple[str, str, str]]) -> str:
-    lines = [
-        "| key | default | meaning |",
-        "|---|---|---|",
-        *(f"| `{key}` | {default} | {text} |" for key, default, text in rows),
-    ]
-    return "\n".join(lines) + "\n"
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def shown(value: object) -> str:
@@ -57,8 +59,8 @@ def plugins(group: str) -> str:
         text = " ".join(((maker if family is None else family.find).__doc__ or "").split())
         options = {key: option for key, option in declared(maker).options.items() if family is None or _meaning(option)}
         if any(_meaning(option) for option in options.values()):
-            rows = [(f"{name}.{key}", shown(option.default), _meaning(option)) for key, option in options.items()]
-            parts.append(f"- **{name}**: {text}\n\n{table(rows)}")
+            rows = [(f"`{name}.{key}`", shown(option.default), _meaning(option)) for key, option in options.items()]
+            parts.append(f"- **{name}**: {text}\n\n{table(COLUMNS, rows)}")
             continue
         keys = ", ".join(f"`{name}.{key}`{_default(option.default)}" for key, option in options.items())
         parts.append(f"- **{name}**: {text}{f' Settings: {keys}.' if keys else ''}")
@@ -66,22 +68,27 @@ def plugins(group: str) -> str:
 
 
 def _meaning(option: Option) -> str:
-    """What a setting's annotation says of it, and of ranges over it."""
+    """What a setting means, and which ranges it takes, by its annotation."""
     marks = getattr(option.type, "__metadata__", ())
-    said = [mark.documentation for mark in marks if isinstance(mark, DocInfo)]
+    texts = [mark.documentation for mark in marks if isinstance(mark, DocInfo)]
     limits = {Evolves.NEVER: "fixed", Evolves.LISTED: "evolved as a list: `ordinal[…]` or `choice[…]`"}
-    return "; ".join([*said, *(limits[mark] for mark in marks if isinstance(mark, Evolves))])
+    return "; ".join([*texts, *(limits[mark] for mark in marks if isinstance(mark, Evolves))])
 
 
 def _default(value: object) -> str:
     return "" if value is None or isinstance(value, type) else f" ({plain_value(value)})"
 
 
+def logs() -> str:
+    return "".join(f"- **{name}**: {' '.join(resolve('logs', name).__doc__.split())}\n" for name in shipped("logs"))
+
+
 def page() -> str:
-    rows = [(key, shown(field.default), field.meaning) for key, field in FIELDS.items()]
+    columns = ("key", "default", "may change", "meaning")
+    rows = [(f"`{key}`", shown(field.default), field.change.value, field.meaning) for key, field in FIELDS.items()]
     titles = {"learner": "Learners", "strategy": "Strategies", "engine": "Engines"}
     sections = [f"\n## {titles[kind]}\n\n{plugins(group)}" for kind, group in PLUGINS.items()]
-    return HEAD + "\n" + table(rows) + "".join(sections)
+    return f"{HEAD}\n{table(columns, rows)}{''.join(sections)}\n## Logs\n\n{logs()}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Evolute from Python: the same names as in a config, and a value given as a range is evolved."""
+"""Evolute from Python: the same names as in a config, where a value that is given as a range is evolved."""
 
 from __future__ import annotations
 
@@ -47,11 +47,57 @@ def run(
     display: Literal["auto", "none"] = "auto",
     **sections: Mapping[str, Any],
 ) -> Run:
-    """Train a population and return its run.
+    """Train a population and return its run. An unfinished run with the same config is resumed.
 
-    The learner is a name, or your own: a function `train(state, hparams, steps, seed) -> state, metrics`, or a class
-    with train, save and load. `sections` are the settings of plug-ins, as in `pbt={"quantile": 0.2}`. An unfinished run
-    with the same settings is continued; `new` forbids that. `preset` and `config` files come first, arguments override.
+    Arguments have the names and defaults of config keys; `None` leaves a key as the preset or the config files have it.
+
+    Args:
+        learner: A name such as `"ppo"` or `"sb3:SAC"`, or your own: a function
+            `train(state, hparams, steps, seed) -> (state, metrics)`, or a class with `train`, `save` and `load`.
+        preset: Name of a preset, or path of a YAML file. Files in `config` and arguments override it.
+        config: One or several YAML files; later ones win, arguments override them.
+        space: Settings of the learner; those given as ranges (`Float`, `Int`, `Choice`, `Ordinal`, or a text such as
+            `"log[1e-4, 1e-2]"`) are evolved.
+        strategy: Decides who inherits from whom and which hyper-parameters come next, such as `"pbt"` or `"pb2"`.
+        engine: Where members train: `"inline"`, `"processes"`, `"mpi"`, `"ray"` or `"simulated"`.
+        workers: Number of workers, for engines with several.
+        env: The environment, for learners that need one.
+        population: Number of members.
+        interval: Steps per member and turn, also as `"500k"`.
+        steps: Stop after this many steps of each member; short for `stop={"steps": …}`.
+        stop: When to stop, at the first of `turns`, `steps`, `time` and `score`.
+        mode: `"sync"`: all members finish a turn before the next one starts; `"async"`: no member waits for a slower one.
+        seed: Random seed of the whole run.
+        score: The metric to maximise; `"-loss"` minimises the metric `loss`.
+        init: What the first members start with: `hparams`, or states of another run by `from` and `turn`.
+        limit: Time limit of one member's turn, in seconds or as `"10m"`; a turn that takes longer fails.
+        durable: Save states every this many turns; `"auto"`: as often as 1 % of the training time allows.
+        keep: Checkpoints to keep, such as `"last 2, best"`.
+        log: Logs for other tools, such as `"tensorboard,csv"`.
+        runs: The folder for new run folders.
+        name: First part of a new run folder's name.
+        folder: The run's folder itself; by default the next free one in `runs`.
+        new: Start a new run even if one with the same config is unfinished.
+        display: `"auto"` shows progress in a way that suits the terminal, `"none"` shows nothing.
+        **sections: Settings of plug-ins by their name, as in `pbt={"quantile": 0.2}`.
+
+    Returns:
+        The run: `run.best` is the best member, with `score`, `hparams`, `schedule` and `policy`.
+
+    Raises:
+        ConfigError: A key or value cannot be used; the message names it and says what is allowed.
+
+    Example:
+        ```python
+        import evolute
+
+        def train(state, hparams, steps, seed):
+            total = (state or 0.0) + steps * hparams["rate"]
+            return total, {"score": total}
+
+        run = evolute.run(train, space={"rate": evolute.Float(0, 1)}, population=4, stop={"turns": 10})
+        print(run.best.score, run.best.hparams)
+        ```
     """
     arguments = {
         "learner": learner,
@@ -80,22 +126,41 @@ def run(
     layers = [*_preset(preset), *(file(Path(path)) for path in files), python(arguments)]
     how = Launch(folder=None if folder is None else Path(folder), new=new)
     resolution = resolved(stack(layers))
-    with _display(display) as shown:
-        return _led(resolution, lambda: launch(resolution, shown.watching(how)))
+    with _display(display) as progress:
+        return _led(resolution, lambda: launch(resolution, progress.watching(how)))
 
 
 def resume(folder: str | Path, *, learner: Any = None, display: Literal["auto", "none"] = "auto", **changes: Any) -> Run:
-    """Continue a run to its end. `changes` override its config, such as `stop={"turns": 200}`.
+    """Resume a run and train it to its end. A run that has finished is only trained further if its limits are raised.
 
-    A learner that cannot be imported by name, such as a function in a notebook, has to be given again.
+    Args:
+        folder: The run's folder.
+        learner: The learner, if it cannot be imported by name, such as a function in a notebook.
+        display: `"auto"` shows progress in a way that suits the terminal, `"none"` shows nothing.
+        **changes: Settings to change, such as `stop={"turns": 200}` or `engine="processes"`. docs/config.md says which may.
+
+    Returns:
+        The run, trained to its end.
+
+    Raises:
+        ConfigError: A setting cannot change in a run that has begun.
+        StoreError: The folder is not a run, or another process is training it.
+
+    Example:
+        ```python
+        import evolute
+
+        run = evolute.run(preset="toy", folder="runs/longer", stop={"turns": 10})
+        run = evolute.resume("runs/longer", stop={"turns": 20})
+        ```
     """
     resolution = remembered(Path(folder), [python({"learner": learner, **changes})])
-    with _display(display) as shown:
-        return _led(resolution, lambda: proceed(Path(folder), resolution, shown.watching(Launch())))
+    with _display(display) as progress:
+        return _led(resolution, lambda: proceed(Path(folder), resolution, progress.watching(Launch())))
 
 
 def _led(config: Config, train: Callable[[], Run]) -> Run:
-    """The run, also in a process that another one led; if that one failed, this one ends."""
+    """The trained run, also in a process that another one leads; if the leader failed, this one exits."""
     try:
         return train()
     except Followed as done:
@@ -106,7 +171,27 @@ def _led(config: Config, train: Callable[[], Run]) -> Run:
 
 
 def load(folder: str | Path) -> Run:
-    """A run with its learner, so that the policies of its members can be used. It is not trained any further."""
+    """Open a run with its learner, so that the policies of its members can be used. Nothing is trained.
+
+    Args:
+        folder: The run's folder.
+
+    Returns:
+        The run. `Run.open` is quicker if only its figures are needed, and works without the learner's libraries.
+
+    Raises:
+        StoreError: The folder is not a run, or it cannot be read.
+        ConfigError: The learner cannot be built, such as a function of a notebook that is no longer there.
+
+    Example:
+        ```python
+        import evolute
+
+        evolute.run(preset="toy", folder="runs/example")
+        run = evolute.load("runs/example")
+        print(run.best.member, run.best.schedule[0])
+        ```
+    """
     folder = Path(folder)
     return Run.open(folder, assembled(remembered(folder), choices_of(folder), to_train=False).learner)
 

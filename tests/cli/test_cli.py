@@ -95,15 +95,15 @@ def test_the_same_command_on_the_same_folder_finds_the_run_finished(tmp_path):
 def test_another_config_on_the_same_folder_is_refused(tmp_path):
     evolute(tmp_path, "run", "toy", "--folder", "here")
     refused = evolute(tmp_path, "run", "toy", "--folder", "here", "-m", "seed=5", code=2)
-    assert "here holds a run already, which differs in seed" in refused.stderr
+    assert "here already holds a run, which differs in seed" in refused.stderr
 
 
-def test_a_finished_run_goes_on_when_its_limit_is_raised(tmp_path):
+def test_a_finished_run_is_resumed_when_its_limit_is_raised(tmp_path):
     evolute(tmp_path, "run", "toy", "-m", "stop.turns=5")
     evolute(tmp_path, "resume", "toy-1", "-m", "stop.turns=9")
-    told = json.loads(evolute(tmp_path, "show", "toy-1", "--json").stdout)
-    assert [row["turns"] for row in told["members"]] == [9, 9]
-    assert told["ended"] == "finished its 9 turns"
+    shown = json.loads(evolute(tmp_path, "show", "toy-1", "--json").stdout)
+    assert [row["turns"] for row in shown["members"]] == [9, 9]
+    assert shown["ended"] == "finished its 9 turns"
 
 
 def test_show_tells_the_story_of_the_best_and_of_any_member(tmp_path):
@@ -112,10 +112,10 @@ def test_show_tells_the_story_of_the_best_and_of_any_member(tmp_path):
     assert "member" in out
     assert "weights" in out
     assert len(re.findall(r"^ +\d+(?:–\d+)? +h0=", out, re.MULTILINE)) > 10
-    told = json.loads(evolute(tmp_path, "show", "toy-1", "--json", "--member", "1").stdout)
-    assert told["member"]["member"] == 1
-    line = told["member"]["lineage"]
-    assert sum(part["to"] - part["from"] + 1 for part in line) == 50
+    shown = json.loads(evolute(tmp_path, "show", "toy-1", "--json", "--member", "1").stdout)
+    assert shown["member"]["member"] == 1
+    lineage = shown["member"]["lineage"]
+    assert sum(part["to"] - part["from"] + 1 for part in lineage) == 50
     assert evolute(tmp_path, "show", "toy-1", "--member", "7", code=2).stderr.startswith("error: there is no member 7")
 
 
@@ -134,7 +134,7 @@ def test_a_dry_run_prints_values_with_their_sources_and_what_to_expect_and_makes
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["run", "tyo"], "no preset 'tyo'; did you mean 'toy'?"),
         (["run", "toy", "-m", "populaton=3"], "unknown key 'populaton' (-m); did you mean 'population'?"),
@@ -144,15 +144,17 @@ def test_a_dry_run_prints_values_with_their_sources_and_what_to_expect_and_makes
         (["run", "toy", "-m", "learner=nowhere:train"], "there is no module 'nowhere' to import"),
         (["run"], "no learner is set"),
         (["run", "toy", "-m", "name=a/b"], "without a slash"),
+        (["run", "toy", "-m", "log=paper"], "no log 'paper'; there are csv, mlflow, tensorboard, wandb"),
+        (["run", "toy", "-m", "log=nowhere:sink"], "there is no module 'nowhere' to import"),
         (["run", "toy", "-m", "name=.hidden"], "leading dot"),
         (["run", "toy", "-c", "missing.yaml"], "cannot read the config file missing.yaml: No such file or directory"),
         (["resume", "nothing"], "nothing is not a run"),
         (["show", "nothing"], "nothing is not a run"),
     ],
 )
-def test_mistakes_give_one_sentence(tmp_path, arguments, said):
+def test_mistakes_give_one_sentence(tmp_path, arguments, message):
     done = evolute(tmp_path, *arguments, code=2)
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "runs").exists()
 
@@ -221,3 +223,11 @@ def test_pictures_schedules_replays_forks_and_comparisons_as_a_person_types_them
     assert "wrote comparison.png" in evolute(tmp_path, "compare", "toy-1", "toy-1-fork-1").stdout
     assert "is not a run" in evolute(tmp_path, "report", "absent", code=2).stderr
     assert "there is no folder nowhere" in evolute(tmp_path, "dashboard", "nowhere", code=2).stderr
+
+
+@pytest.mark.parametrize("library", ["uvicorn", "starlette"])
+def test_a_dashboard_without_its_libraries_says_what_to_install(tmp_path, library):
+    code = f"import sys; sys.modules[{library!r}] = None; from evolute.cli.main import main; main(['dashboard'])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert re.fullmatch(r"error: the dashboard needs \S+: pip install 'evolute\[dashboard\]'\n", done.stderr)

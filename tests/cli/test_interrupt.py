@@ -41,7 +41,7 @@ def wait_for(path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("more", [(), ("limit=60",)])
-def test_a_signal_saves_what_has_finished_and_says_how_to_go_on(place, number, more):
+def test_a_signal_saves_what_has_finished_and_says_how_to_resume(place, number, more):
     process = start(place, *more)
     time.sleep(1.0)
     process.send_signal(number)
@@ -56,7 +56,7 @@ def test_a_signal_saves_what_has_finished_and_says_how_to_go_on(place, number, m
     assert latest <= Checkpoints(place / "runs" / "slow-1" / "checkpoints").refs()
     done = subprocess.run([sys.executable, "-m", "evolute", "resume", "slow-1"], cwd=place, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "going on with runs/slow-1" in done.stdout
+    assert "resuming runs/slow-1" in done.stdout
     assert [member.turns for member in Run.open(place / "runs" / "slow-1").population.members] == [8, 8, 8]
 
 

@@ -1,4 +1,4 @@
-"""From a run to a policy: train, show, play, film and export, as a user types it; kill and resume in between."""
+"""From a run to a policy: train, show, play, record and export, as a user types it; kill and resume in between."""
 
 import json
 import subprocess
@@ -36,22 +36,23 @@ def place(tmp_path_factory):
 
 
 def test_a_member_plays_fresh_episodes(place):
-    told = json.loads(evolute_cli("play", "a", "--episodes", 7, "--json", cwd=place))
-    assert told["episodes"] == 7
-    assert 8 <= told["lowest"] <= told["mean"] <= told["highest"] <= 500
+    result = json.loads(evolute_cli("play", "a", "--episodes", 7, "--json", cwd=place))
+    assert result["episodes"] == 7
+    assert 8 <= result["lowest"] <= result["mean"] <= result["highest"] <= 500
     assert "fresh episodes" in evolute_cli("play", "a", "--member", 2, "--episodes", 3, cwd=place)
 
 
-def test_a_film_is_made_of_an_episode(place):
-    told = json.loads(evolute_cli("play", "a", "--episodes", 1, "--film", "b.gif", "--json", cwd=place))
-    with Image.open(place / "b.gif") as film:
-        assert film.n_frames > 1
-        assert film.size == (300, 200)
-    assert told["pictures"] > 5
+def test_an_episode_is_recorded_as_a_video(place):
+    result = json.loads(evolute_cli("play", "a", "--episodes", 1, "--video", "b.gif", "--json", cwd=place))
+    with Image.open(place / "b.gif") as video:
+        assert video.n_frames > 1
+        assert video.size == (300, 200)
+    assert result["frames"] > 5
     evolute_cli("play", "a", "--episodes", 1, "--film", "b.mp4", cwd=place)
     assert (place / "b.mp4").stat().st_size > 1000
-    assert "say which file with --film" in evolute_cli("play", "a", "--sample", cwd=place, ok=False)
-    assert "call it .gif or .mp4" in evolute_cli("play", "a", "--episodes", 1, "--film", "b.avi", cwd=place, ok=False)
+    assert "name its file with --video" in evolute_cli("play", "a", "--sample", cwd=place, ok=False)
+    assert "call it .gif or .mp4" in evolute_cli("play", "a", "--episodes", 1, "--video", "b.avi", cwd=place, ok=False)
+    assert "--film" not in evolute_cli("play", "--help", cwd=place)
 
 
 def test_an_exported_policy_needs_numpy_alone(place):

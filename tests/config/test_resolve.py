@@ -158,12 +158,12 @@ def test_of_a_learner_that_declares_nothing_a_pair_is_a_range_and_longer_lists_a
         ("lr", [0, 1, 2], "number"),
         ("lr", "choice[a, b]", "'a'"),
         ("lr", "log[1e-5, 1e-2", "lacks a bracket"),
-        ("layers", "log[1, 10]", "no value"),
+        ("layers", "log[1, 10]", "not allowed"),
         ("layers", [0.5, 3], "integer|whole"),
         ("layers", "choice[1, 2.5]", "2.5"),
         ("activation", "choice[relu, gelu]", "gelu"),
         ("activation", [0, 1], "'relu' or 'tanh'"),
-        ("widths", "int[1, 3]", "no value"),
+        ("widths", "int[1, 3]", "not allowed"),
     ],
 )
 @pytest.mark.parametrize("place", ["file", "-m"])

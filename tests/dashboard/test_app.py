@@ -1,9 +1,8 @@
-"""The dashboard's answers over HTTP: who may ask, for what, and what is said when something is wrong."""
+"""The dashboard's answers over HTTP: who may ask, for what, and the sentences for what is wrong."""
 
 from __future__ import annotations
 
 import io
-import json
 import os
 import time
 
@@ -16,6 +15,7 @@ import evolute
 from evolute.dashboard.app import application
 from evolute.dashboard.guard import is_loopback
 from evolute.dashboard.shelf import Shelf
+from evolute.store.meta import RunMeta
 
 
 @pytest.fixture
@@ -128,8 +128,39 @@ def test_schedule_and_policy_are_downloaded(tmp_path):
     settings = {"population": 2, "interval": 256, "steps": 256, "display": "none", "ppo": {"envs": 2, "unroll": 32}}
     run = evolute.run("ppo", env="CartPole-v1", space=space, folder=tmp_path / "ppo", **settings)
     client = TestClient(application(Shelf([run.folder])), base_url="http://127.0.0.1")
+    shown = patient(client, "/api/run/ppo").json()
+    assert shown["env"] == "CartPole-v1"
+    assert shown["downloads"] == ["schedule.yaml", "schedule.csv", "policy.npz"]
     policy = client.get("/download/ppo/policy.npz")
     assert policy.status_code == 200
     assert len(np.load(io.BytesIO(policy.content), allow_pickle=False).files)
     assert "lr" in client.get("/download/ppo/schedule.yaml").text
-    assert json.loads(patient(client, "/api/run/ppo").text)["env"] == "CartPole-v1"
+
+
+def test_a_policy_of_stable_baselines_is_downloaded_as_its_zip(tmp_path):
+    sb3 = pytest.importorskip("stable_baselines3")
+    space = {"learning_rate": evolute.Float(1e-4, 1e-2, log=True)}
+    settings = {"population": 2, "interval": 64, "steps": 64, "display": "none", "sb3": {"n_steps": 32, "batch_size": 32}}
+    run = evolute.run("sb3:PPO", env="CartPole-v1", space=space, folder=tmp_path / "sb3", **settings)
+    client = TestClient(application(Shelf([run.folder])), base_url="http://127.0.0.1")
+    assert patient(client, "/api/run/sb3").json()["downloads"] == ["schedule.yaml", "schedule.csv", "policy.zip"]
+    assert client.get("/download/sb3/policy.npz").status_code == 404
+    policy = client.get("/download/sb3/policy.zip")
+    assert policy.status_code == 200
+    model = sb3.PPO.load(io.BytesIO(policy.content))
+    assert model.predict(np.zeros(4, np.float32), deterministic=True)[0] in (0, 1)
+
+
+def test_no_policy_is_offered_by_a_learner_that_has_none(tmp_path):
+    run = evolute.run(preset="toy", folder=tmp_path / "toy", display="none")
+    client = TestClient(application(Shelf([run.folder])), base_url="http://127.0.0.1")
+    assert patient(client, "/api/run/toy").json()["downloads"] == ["schedule.yaml", "schedule.csv"]
+    answer = client.get("/download/toy/policy.npz")
+    assert answer.status_code == 404
+    assert answer.json()["error"] == "there is no policy.npz; there are schedule.yaml, schedule.csv"
+
+
+@pytest.mark.parametrize(("learner", "suffix"), [("ppo", ".npz"), ("sb3", ".zip"), ("train", None)])
+def test_runs_from_before_suffixes_were_recorded_offer_what_their_learner_exports(learner, suffix):
+    old = {key: value for key, value in RunMeta(learner=learner).to_json().items() if key != "policy_suffix"}
+    assert RunMeta.from_json(old).policy_suffix == suffix

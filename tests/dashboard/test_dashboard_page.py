@@ -32,6 +32,7 @@ def place(tmp_path_factory):
     for seed in range(2):
         synthetic.synthetic(place / "runs" / f"pbt-{seed}", members=6, turns=8, seed=seed)
         synthetic.synthetic(place / "runs" / f"other-{seed}", members=6, turns=10, seed=seed, strategy="other")
+    synthetic.synthetic(place / "runs" / "with-policy", members=2, turns=2, policy_suffix=".zip")
     synthetic.hostile(place / "runs")
     (place / "own.py").write_text(SLOW)
     return place
@@ -46,7 +47,7 @@ def address(place):
     served.stdout.close()
 
 
-def test_a_page_follows_a_run_while_it_goes_on(browser, address, place):
+def test_a_page_follows_a_run_while_it_trains(browser, address, place):
     settings = ["learner=own:train", "train.h=[0,1]", "population=4", "stop.turns=400", "name=live"]
     running = subprocess.Popen([*EVOLUTE, "run", "-m", *settings], cwd=place, stdout=subprocess.DEVNULL)
     try:
@@ -95,6 +96,14 @@ def test_a_schedule_is_downloaded(browser, address):
             visit.page.get_by_role("link", name="schedule.csv").click()
         assert download.value.path().read_text().startswith("turn,from_step,steps,score,lr")
         assert download.value.suggested_filename == "pbt-0-schedule.csv"
+
+
+@pytest.mark.parametrize(("run", "files"), [("with-policy", ["policy.zip"]), ("pbt-0", [])])
+def test_the_page_offers_the_policy_that_the_learner_exports(browser, address, run, files):
+    with Visit(browser) as visit:
+        visit.page.goto(f"{address}#/run/{run}")
+        visit.page.wait_for_selector(".downloads a")
+        assert visit.page.locator(".downloads a").all_inner_texts() == ["schedule.yaml", "schedule.csv", *files]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -6,7 +6,7 @@ import pytest
 from tests.dashboard.browser import Visit, chromium
 from tests.report import synthetic
 
-from evolute.cli import pictures
+from evolute.cli.report import report as write_report
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def browser():
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     place = tmp_path_factory.mktemp("report")
-    pictures.report(synthetic.synthetic(place / "run", members=8, turns=12, bayesian=True), place / "run.html")
+    write_report(synthetic.synthetic(place / "run", members=8, turns=12, bayesian=True), place / "run.html")
     return place / "run.html"
 
 
@@ -70,7 +70,7 @@ def test_the_members_table_sorts_by_any_column(browser, report):
 
 
 def test_hostile_names_and_values_do_nothing(browser, tmp_path):
-    pictures.report(synthetic.hostile(tmp_path), tmp_path / "evil.html")
+    write_report(synthetic.hostile(tmp_path), tmp_path / "evil.html")
     with Visit(browser, offline=True) as visit:
         visit.page.goto((tmp_path / "evil.html").as_uri())
         visit.page.wait_for_selector(".chart canvas")

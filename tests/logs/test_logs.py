@@ -1,14 +1,16 @@
-"""Logs for other tools, read back by those tools: they hold what the journal holds, also after a run has gone on."""
+"""Logs for other tools, read back by those tools: they hold what the journal holds, also after a run was resumed."""
 
 from __future__ import annotations
 
 import csv
 import json
+import sys
 
 import pytest
 
 import evolute
 from evolute.config.error import ConfigError
+from evolute.core.names import shipped
 from evolute.core.population import descent
 from evolute.logs.event_file import masked_crc
 
@@ -27,8 +29,8 @@ def trained(folder, log, turns=8, **more):
     return evolute.run(train, space=SPACE, folder=folder, **settings)
 
 
-def went_on(folder, log):
-    """A run that ended and then went on, whose log must be as if it had never stopped."""
+def resumed(folder, log):
+    """A run that ended and was resumed, whose log must be as if it had never stopped."""
     trained(folder, log, turns=5)
     return evolute.resume(folder, learner=train, stop={"turns": 8}, display="none")
 
@@ -50,26 +52,26 @@ def test_the_checksum_is_the_one_of_the_standard():
 def test_tensorboard_reads_members_lines_and_events(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    run = went_on(tmp_path / "run", "tensorboard")
+    run = resumed(tmp_path / "run", "tensorboard")
     place = run.folder / "logs" / "tensorboard"
     for member in run.population.members:
         turns = [turn for turn in list(member.history())[::-1] if not turn.failed]
-        found = scalars(place / f"member-{member.slot:04d}")
-        assert [value for _, value in found["score"]] == pytest.approx([turn.score for turn in turns])
-        assert [value for _, value in found["hparams/h0"]] == pytest.approx([turn.order.hparams["h0"] for turn in turns])
-        assert [value for _, value in found["metrics/loss"]] == pytest.approx([turn.report.metrics["loss"] for turn in turns])
+        read = scalars(place / f"member-{member.slot:04d}")
+        assert [value for _, value in read["score"]] == pytest.approx([turn.score for turn in turns])
+        assert [value for _, value in read["hparams/h0"]] == pytest.approx([turn.order.hparams["h0"] for turn in turns])
+        assert [value for _, value in read["metrics/loss"]] == pytest.approx([turn.report.metrics["loss"] for turn in turns])
         line = list(descent(member.latest))[::-1]
         assert scalars(place / f"line-{member.slot:04d}")["score"] == [(turn.steps, pytest.approx(turn.score)) for turn in line]
     texts = EventAccumulator(str(place / "events"), size_guidance={"tensors": 0})
     texts.Reload()
-    said = [event.tensor_proto.string_val[0].decode() for event in texts.Tensors("events")]
+    texts_read = [event.tensor_proto.string_val[0].decode() for event in texts.Tensors("events")]
     taken = [t for m in run.population.members for t in m.history() if t.order.start and t.order.start.member != m.slot]
-    assert sum("took over the weights" in text for text in said) == sum(not turn.failed for turn in taken) > 0
-    assert any("unlucky" in text for text in said)
+    assert sum("took over the weights" in text for text in texts_read) == sum(not turn.failed for turn in taken) > 0
+    assert any("unlucky" in text for text in texts_read)
 
 
 def test_the_csv_file_has_every_turn(tmp_path):
-    run = went_on(tmp_path / "run", ["csv"])
+    run = resumed(tmp_path / "run", ["csv"])
     with (run.folder / "logs" / "turns.csv").open() as file:
         rows = {(int(row["member"]), int(row["turn"])): row for row in csv.DictReader(file)}
     turns = {turn.ref: turn for member in run.population.members for turn in member.history()}
@@ -92,15 +94,15 @@ def test_wandb_offline_keeps_the_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_mlflow_keeps_the_run_in_its_folder_and_goes_on_with_it(tmp_path, monkeypatch):
+def test_mlflow_keeps_the_run_in_its_folder_and_continues_it(tmp_path, monkeypatch):
     tracking = pytest.importorskip("mlflow.tracking")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    run = went_on(tmp_path / "run", "mlflow")
+    run = resumed(tmp_path / "run", "mlflow")
     client = tracking.MlflowClient(f"sqlite:///{run.folder}/logs/mlflow/mlflow.db")
     name = json.loads((run.folder / "logs" / "mlflow.json").read_text())["name"]
     for member in run.population.members:
-        found = {metric.step: metric.value for metric in client.get_metric_history(name, f"member-{member.slot:04d}/score")}
-        assert found == {turn.ref.turn: turn.score for turn in member.history() if not turn.failed}
+        logged = {metric.step: metric.value for metric in client.get_metric_history(name, f"member-{member.slot:04d}/score")}
+        assert logged == {turn.ref.turn: turn.score for turn in member.history() if not turn.failed}
     best = {metric.step: metric.value for metric in client.get_metric_history(name, "line-of-best/score")}
     assert list(best.values())[-1] == run.best.score
 
@@ -109,10 +111,65 @@ def test_a_log_that_fails_does_not_take_the_run_down(tmp_path, monkeypatch):
     def full(self, turns):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evolute.logs.csv_log.CsvLog.turns", full)
+    monkeypatch.setattr("evolute.logs.csv.CsvLog.turns", full)
     assert len(list(trained(tmp_path / "run", "csv").population[0].history())) == 8
 
 
 def test_an_unknown_log_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="'paper' is none of: tensorboard, csv, wandb, mlflow"):
-        trained(tmp_path / "run", "csv,paper")
+    with pytest.raises(ConfigError, match=r"no log 'tensorbord'; did you mean 'tensorboard'.*package.module:name"):
+        trained(tmp_path / "run", "csv,tensorbord")
+    with pytest.raises(ConfigError, match=r"log = nowhere:lines: .*no module 'nowhere'"):
+        trained(tmp_path / "run", "nowhere:lines")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_sink_is_one_module_that_defines_its_own_name():
+    assert shipped("logs") == ("csv", "mlflow", "tensorboard", "wandb")
+
+
+OWN = """
+import missing_for_tests
+def lines(run): ...
+"""
+
+
+@pytest.mark.parametrize("library", ["wandb", "mlflow.tracking"])
+def test_a_missing_library_is_named_before_a_folder_is_made(tmp_path, monkeypatch, library):
+    name = library.partition(".")[0]
+    monkeypatch.delitem(sys.modules, f"evolute.logs.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ConfigError, match=rf"log = {name}: .*; pip install 'evolute\[{name}\]'"):
+        trained(tmp_path / "run", name)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_library_that_a_users_own_sink_misses_is_named(tmp_path, monkeypatch):
+    (tmp_path / "needy_sink.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match="no module 'missing_for_tests'"):
+        trained(tmp_path / "run", "needy_sink:lines")
+
+
+class Lines:
+    def __init__(self, path):
+        self.file = path.open("w")
+
+    def turns(self, turns):
+        self.file.writelines(f"{turn.ref.member} {turn.ref.turn}\n" for turn in turns)
+
+    def event(self, text):
+        self.file.write(f"event {text}\n")
+
+    def close(self, population):
+        self.file.close()
+
+
+def lines(run):
+    return Lines(run.folder / "lines.txt")
+
+
+def test_a_users_own_sink_gets_every_turn_also_after_a_resume(tmp_path):
+    run = resumed(tmp_path / "run", f"csv,{__name__}:lines")
+    rows = [line.split() for line in (run.folder / "lines.txt").read_text().splitlines() if not line.startswith("event")]
+    assert sorted((int(member), int(turn)) for member, turn in rows) == [(m, t) for m in range(4) for t in range(8)]
+    assert (run.folder / "logs" / "turns.csv").exists()

@@ -29,7 +29,14 @@ STEPS = 1024
 EVIL = "</script><img src=x onerror=alert(1)>$\\frac{"
 
 
-def meta(members: int, *, ended: str | None = "finished its turns", seed: int = 0, strategy: str = "pbt") -> dict:
+def meta(
+    members: int,
+    *,
+    ended: str | None = "finished its turns",
+    seed: int = 0,
+    strategy: str = "pbt",
+    policy_suffix: str | None = None,
+) -> dict:
     identity = {
         "stop.turns": 10,
         "seed": seed,
@@ -50,6 +57,7 @@ def meta(members: int, *, ended: str | None = "finished its turns", seed: int = 
         "keep": Keep(),
         "horizon": None,
         "ended": ended,
+        "policy_suffix": policy_suffix,
     }
 
 

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 from tests.report import synthetic
 
-from evolute.cli import pictures
+from evolute.cli.plot import plot
+from evolute.cli.report import report
 from evolute.config.error import ConfigError
 from evolute.store.error import StoreError
 
@@ -22,23 +23,23 @@ def hostile(tmp_path):
 def test_a_png_and_an_svg_are_drawn(tmp_path, monkeypatch, capsys):
     folder = synthetic.synthetic(tmp_path / "run", members=6, turns=8, bayesian=True)
     monkeypatch.chdir(tmp_path)
-    pictures.plot(folder, None, kind=None, only=[], dark=False)
+    plot(folder, None, kind=None, only=[], dark=False)
     with Image.open("run.png") as drawn:
         assert drawn.size[0] > 1500
-    pictures.plot(folder, tmp_path / "tree.svg", kind="svg", only=["family"], dark=True)
+    plot(folder, tmp_path / "tree.svg", kind="svg", only=["family"], dark=True)
     assert "wrote" in capsys.readouterr().out
     first = (tmp_path / "tree.svg").read_bytes()
-    pictures.plot(folder, tmp_path / "tree.svg", kind="svg", only=["family"], dark=True)
+    plot(folder, tmp_path / "tree.svg", kind="svg", only=["family"], dark=True)
     assert (tmp_path / "tree.svg").read_bytes() == first
-    with pytest.raises(ConfigError, match="no picture is called nope: there are curves-by-line"):
-        pictures.plot(folder, None, kind=None, only=["nope"], dark=False)
+    with pytest.raises(ConfigError, match="no plot is called nope; there are curves-by-line"):
+        plot(folder, None, kind=None, only=["nope"], dark=False)
     with pytest.raises(ConfigError, match="do not agree"):
-        pictures.plot(folder, tmp_path / "a.png", kind="svg", only=[], dark=False)
+        plot(folder, tmp_path / "a.png", kind="svg", only=[], dark=False)
 
 
 def test_the_report_is_one_file_that_names_no_other(tmp_path):
     folder = synthetic.synthetic(tmp_path / "run", members=4, turns=5)
-    pictures.report(folder, tmp_path / "run.html")
+    report(folder, tmp_path / "run.html")
     text = (tmp_path / "run.html").read_text()
     assert not re.findall(r"(?:src|href)=[\"'](?!data:)", text)
     assert "https://" not in text
@@ -48,21 +49,21 @@ def test_the_report_is_one_file_that_names_no_other(tmp_path):
 
 
 def test_hostile_names_and_values_are_escaped(hostile, tmp_path):
-    pictures.report(hostile, tmp_path / "evil.html")
+    report(hostile, tmp_path / "evil.html")
     text = (tmp_path / "evil.html").read_text()
     assert "<img" not in text
     assert text.count("</script>") == text.count("<script")
     assert json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])["learner"] == synthetic.EVIL
-    pictures.plot(hostile, tmp_path / "evil.svg", kind=None, only=[], dark=False)
+    plot(hostile, tmp_path / "evil.svg", kind=None, only=[], dark=False)
     assert "<img" not in (tmp_path / "evil.svg").read_text()
 
 
 def test_what_is_no_run_gives_a_sentence(tmp_path):
     (tmp_path / "journal.sqlite").write_text("nonsense")
     with pytest.raises(StoreError, match="is not a journal of Evolute"):
-        pictures.report(tmp_path, None)
+        report(tmp_path, None)
     with pytest.raises(StoreError, match="is not a run"):
-        pictures.plot(tmp_path / "absent", None, kind=None, only=[], dark=False)
+        plot(tmp_path / "absent", None, kind=None, only=[], dark=False)
     empty = synthetic.synthetic(tmp_path / "empty", members=2, turns=0, ended=None)
     with pytest.raises(StoreError, match="no finished turn yet"):
-        pictures.report(empty, None)
+        report(empty, None)

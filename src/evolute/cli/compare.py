@@ -17,19 +17,19 @@ from evolute.report.data.compare import charts, comparison
 from evolute.report.summary import printed
 from evolute.runs.turns import TurnTable
 
-PICTURE = Path("comparison.png")
+PLOT = Path("comparison.png")
 
 
 def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> None:
-    """Same-task runs in a table and a picture, which is `PICTURE` by default; an empty path draws none."""
+    """Print a table of runs of the same task, and draw a plot: `PLOT` by default, none for an empty path."""
     if len(set(folders)) < 2:
         raise ConfigError("compare needs at least two different runs")
     tables = [TurnTable.read(folder) for folder in folders]
-    found = comparison(tables)
+    result = comparison(tables)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(result))
     else:
-        _show(found)
+        _show(result)
     if path is None or path.name:
         _draw(tables, path, as_json=as_json)
 
@@ -43,28 +43,28 @@ def _draw(tables: Sequence[TurnTable], path: Path | None, *, as_json: bool) -> N
             raise
         print(f"no picture: {error}", file=sys.stderr)
         return
-    path = path or PICTURE
+    path = path or PLOT
     draw.write(charts(tables), "comparison", path)
     if not as_json:
         print(f"wrote {path}")
 
 
-def _show(found: dict[str, Json]) -> None:
+def _show(result: dict[str, Json]) -> None:
     grid = Grid(box=None, pad_edge=False, header_style="bold")
     for column in ("arm", "runs", "interquartile mean", "95 % interval", "mean"):
         grid.add_column(column, justify="left" if column == "arm" else "right", no_wrap=True)
-    for arm in found["arms"]:
+    for arm in result["arms"]:
         middle = arm["iqm"]
         figures = [formats.number(middle["value"]), _interval(middle), formats.number(arm["mean"])]
         grid.add_row(Text(arm["name"]), str(len(arm["runs"])), *figures)
     printed(grid)
-    for pair in found["pairs"]:
-        chance = pair["better"]
-        sure = "" if chance["low"] is None else f" ({chance['low']:.0%} to {chance['high']:.0%})"
+    for pair in result["pairs"]:
+        probability = pair["better"]
+        interval = "" if probability["low"] is None else f" ({probability['low']:.0%} to {probability['high']:.0%})"
         which = f"a run of {pair['one']} ends better than one of {pair['other']}"
-        printed(Text(f"{which} with probability {chance['value']:.0%}{sure}"))
-    if found["note"]:
-        print(found["note"])
+        printed(Text(f"{which} with probability {probability['value']:.0%}{interval}"))
+    if result["note"]:
+        print(result["note"])
 
 
 def _interval(estimate: dict[str, Json]) -> str:

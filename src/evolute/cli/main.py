@@ -1,4 +1,4 @@
-"""The commands, from run to envs. Each imports what it needs when it is called, so that help is quick."""
+"""The program `evolute` and its commands. Each imports what it needs when it is called, so that help is quick."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ app = typer.Typer(
 SEVERAL = ("-c", "--config", "-m", "--set")
 
 Preset = Annotated[
-    list[str] | None, typer.Argument(help="Presets or config files, stacked in order. `evolute presets` lists them.")
+    list[str] | None, typer.Argument(help="Presets or config files; later ones win. `evolute presets` lists presets.")
 ]
 Configs = Annotated[list[str] | None, typer.Option("-c", "--config", help="Config files; later ones win.")]
 Overrides = Annotated[
-    list[str] | None, typer.Option("-m", "--set", help="key=value; a range is evolved, an empty value removes the key.")
+    list[str] | None,
+    typer.Option("-m", "--set", help="key=value; a range such as log[1e-4, 1e-2] is evolved, an empty value removes the key."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per turn and a final one.")]
-TakeOver = Annotated[bool, typer.Option("--take-over", help="Take a run over from another host whose process is dead.")]
-Slot = Annotated[int | None, typer.Option("--member", help="This member instead of the best.")]
-Target = Annotated[Path | None, typer.Option("--folder", help="The new run's folder; by default the next free one in runs/.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per turn and a final one.")]
+TakeOver = Annotated[bool, typer.Option("--take-over", help="Take over a run from a process on another host that has died.")]
+Slot = Annotated[int | None, typer.Option("--member", help="Use this member instead of the best.")]
+Target = Annotated[Path | None, typer.Option("--folder", help="Folder of the new run; by default the next free one in runs/.")]
 Kind = Literal["png", "svg", "pdf"]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder, or its name in runs/.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run, or its name in runs/.")]
+PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
@@ -40,17 +42,19 @@ def run(
     config: Configs = None,
     override: Overrides = None,
     folder: Annotated[
-        Path | None, typer.Option("--folder", help="The run's folder; by default the next free one in runs/.")
+        Path | None, typer.Option("--folder", help="Folder of the run; by default the next free one in runs/.")
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="Start anew although an equal run is unfinished.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run, and stop.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Start a new run even if one with the same config is unfinished.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the resolved config and what the run would take, then stop.")
+    ] = False,
     as_json: AsJson = False,
     take_over: TakeOver = False,
 ) -> None:
-    """Train a population. The same command again continues a run that was not finished."""
-    from evolute.cli.train import start
+    """Train a population. The same command again resumes a run that has not finished."""
+    from evolute.cli.run import run
 
-    start(
+    run(
         preset or [],
         config or [],
         override or [],
@@ -64,18 +68,18 @@ def run(
 
 @app.command()
 def resume(folder: RunFolder, override: Overrides = None, as_json: AsJson = False, take_over: TakeOver = False) -> None:
-    """Continue a run; -m changes its settings, such as stop.turns=200."""
-    from evolute.cli.train import carry_on
+    """Resume a run. -m changes settings that may change, such as stop.turns=200."""
+    from evolute.cli.run import resume
 
-    carry_on(located(folder), override or [], as_json=as_json, take_over=take_over)
+    resume(located(folder), override or [], as_json=as_json, take_over=take_over)
 
 
 @app.command(name="ls")
 def list_runs(
-    parent: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to look.")] = Path("runs"),
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    parent: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that holds the runs.")] = Path("runs"),
+    as_json: PrintJson = False,
 ) -> None:
-    """List runs: state, best score, age, size."""
+    """List runs with their status, best score, age and size."""
     from evolute.report.data.run_row import run_row
     from evolute.runs import folders
 
@@ -94,35 +98,35 @@ def list_runs(
 @app.command()
 def show(
     folder: RunFolder,
-    member: Annotated[int | None, typer.Option("--member", help="Tell the story of this member instead of the best.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    member: Annotated[int | None, typer.Option("--member", help="Show this member instead of the best.")] = None,
+    as_json: PrintJson = False,
 ) -> None:
-    """Tell the whole story of a run: population, best schedule, line of descent."""
+    """Show a run's population, best schedule, lineage and hints."""
     from evolute.report.data.details import first_failure, run_details
     from evolute.report.data.hints import hints
     from evolute.runs.result import Run
     from evolute.runs.turns import TurnTable
 
     opened = Run.open(located(folder))
-    told = {**run_details(opened, member), "hints": hints(TurnTable.read(opened.folder))}
+    data = {**run_details(opened, member), "hints": hints(TurnTable.read(opened.folder))}
     if as_json:
-        print(json.dumps(told))
+        print(json.dumps(data))
         return
     from evolute.report.summary import full_summary, printed
 
     failure = first_failure(opened.population)
-    printed(full_summary(told, None if failure is None else failure.report.error))
+    printed(full_summary(data, None if failure is None else failure.report.error))
 
 
 @app.command()
 def export(
     folder: RunFolder,
     path: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="What to write; by default policy.npz, or .zip for sb3.")
+        Path | None, typer.Argument(metavar="FILE", help="File to write; by default policy.npz, or policy.zip for sb3.")
     ] = None,
     member: Slot = None,
 ) -> None:
-    """Write a policy into a file for use without Evolute: by numpy alone, or a zip of Stable-Baselines3."""
+    """Export a policy for use without Evolute. It needs numpy alone, or is a zip of Stable-Baselines3."""
     from evolute.cli import policy
 
     policy.export(located(folder), path, member)
@@ -132,24 +136,31 @@ def export(
 def play(
     folder: RunFolder,
     member: Slot = None,
-    episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="How many; by default as many as suit.")] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The luck of the episodes.")] = 1,
-    film: Annotated[Path | None, typer.Option("--film", help="Also draw an episode, as a .gif or .mp4 file.")] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw the film's actions; else the likeliest are taken.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    episodes: Annotated[
+        int | None, typer.Option("--episodes", min=1, help="Number of episodes; by default the learner decides.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the episodes.")] = 1,
+    video: Annotated[Path | None, typer.Option("--video", help="Also record one episode, as a .gif or .mp4 file.")] = None,
+    film: Annotated[Path | None, typer.Option("--film", hidden=True)] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Sample actions in the video instead of taking the likeliest.")
+    ] = False,
+    as_json: PrintJson = False,
 ) -> None:
-    """Let a member play fresh episodes and tell its returns."""
+    """Evaluate a member in fresh episodes and print its returns."""
     from evolute.cli import policy
 
-    policy.play(located(folder), member, episodes=episodes, seed=seed, film=film, sample=sample, as_json=as_json)
+    policy.play(located(folder), member, episodes=episodes, seed=seed, video=video or film, sample=sample, as_json=as_json)
 
 
 @app.command()
 def envs(
-    source: Annotated[str | None, typer.Argument(metavar="SOURCE", help="List the names in this one, such as gymnax.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    source: Annotated[
+        str | None, typer.Argument(metavar="SOURCE", help="List the environments of this source, such as gymnax.")
+    ] = None,
+    as_json: PrintJson = False,
 ) -> None:
-    """List environments: what is installed, what is not, and how to get it."""
+    """List environments and how to install them."""
     from evolute.cli.envs import listed
 
     listed(source, as_json=as_json)
@@ -158,80 +169,82 @@ def envs(
 @app.command()
 def plot(
     folder: RunFolder,
-    path: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; by default <run>.png here.")] = None,
-    kind: Annotated[Kind | None, typer.Option("--format", help="png, svg or pdf.")] = None,
-    only: Annotated[list[str] | None, typer.Option("--only", help="Only the picture of this name; may be given again.")] = None,
-    dark: Annotated[bool, typer.Option("--dark", help="Light on dark.")] = False,
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="File to write; by default <run>.png here.")] = None,
+    kind: Annotated[Kind | None, typer.Option("--format", help="File format.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", help="Draw only the plot of this name; can be repeated.")] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="Use a dark theme.")] = False,
 ) -> None:
-    """Draw a run: curves, family tree, hyper-parameters, importance, diversity, time."""
-    from evolute.cli import pictures
+    """Draw plots of a run. They show curves, family tree, hyper-parameters, importance, diversity and time."""
+    from evolute.cli.plot import plot
 
-    pictures.plot(located(folder), path, kind=kind, only=only or [], dark=dark)
+    plot(located(folder), path, kind=kind, only=only or [], dark=dark)
 
 
 @app.command()
 def report(
     folder: RunFolder,
-    path: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; by default <run>.html here.")] = None,
+    path: Annotated[Path | None, typer.Option("-o", "--out", help="File to write; by default <run>.html here.")] = None,
 ) -> None:
-    """Write all pictures and tables of a run into one HTML file that needs no network."""
-    from evolute.cli import pictures
+    """Write a run's plots and tables into one HTML file. It needs no network."""
+    from evolute.cli.report import report
 
-    pictures.report(located(folder), path)
+    report(located(folder), path)
 
 
 @app.command()
 def replay(
     folder: RunFolder,
     member: Slot = None,
-    exact: Annotated[bool, typer.Option("--exact", help="With the same seeds: the same weights, bit for bit.")] = False,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The luck of the new agent.")] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Use the same seeds, for the same weights bit for bit.")] = False,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Random seed of the new agent.")] = None,
     target: Target = None,
     override: Overrides = None,
 ) -> None:
-    """Train one fresh agent along the best one's line of descent, with its hyper-parameter schedule."""
-    from evolute.cli import again
+    """Train one fresh agent with the best member's schedule. It starts from new weights."""
+    from evolute.cli.replay import replay
 
-    again.replay(located(folder), member, exact=exact, seed=seed, target=target, overrides=override or [])
+    replay(located(folder), member, exact=exact, seed=seed, target=target, overrides=override or [])
 
 
 @app.command()
 def schedule(
     folder: RunFolder,
     member: Slot = None,
-    path: Annotated[Path | None, typer.Option("-o", "--out", help="The .yaml or .csv file to write.")] = None,
-    kind: Annotated[Literal["yaml", "csv"] | None, typer.Option("--format", help="yaml or csv.")] = None,
+    path: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File to write, .yaml or .csv; by default it is printed.")
+    ] = None,
+    kind: Annotated[Literal["yaml", "csv"] | None, typer.Option("--format", help="Format.")] = None,
 ) -> None:
-    """Export the best one's hyper-parameter schedule, and the simple forms that fit it."""
-    from evolute.cli import again
+    """Export the best member's hyper-parameter schedule. Simple curves that fit it are added."""
+    from evolute.cli.schedule import schedule
 
-    again.schedule(located(folder), member, path, kind)
+    schedule(located(folder), member, path, kind)
 
 
 @app.command()
 def fork(
     folder: RunFolder,
-    turn: Annotated[int, typer.Option("--turn", min=0, help="The last turn that is taken over.")],
+    turn: Annotated[int, typer.Option("--turn", min=0, help="Last turn to take over from the old run.")],
     target: Target = None,
     override: Overrides = None,
 ) -> None:
-    """Start a new run from a moment of an old one; -m changes its settings, such as strategy=pb2 or a range."""
-    from evolute.cli import again
+    """Start a new run from an earlier turn of an old one. -m changes its settings, such as strategy=pb2 or a range."""
+    from evolute.cli.fork import fork
 
-    again.fork(located(folder), turn, target=target, overrides=override or [])
+    fork(located(folder), turn, target=target, overrides=override or [])
 
 
 @app.command()
 def compare(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="RUN…", help="Runs of one task; those equal but for the seed are an arm.")
+        list[Path], typer.Argument(metavar="RUN…", help="Runs of one task; those that differ only in their seed are one arm.")
     ],
     path: Annotated[
-        Path | None, typer.Option("-o", "--out", help="The picture; by default comparison.png, `-o ''` draws none.")
+        Path | None, typer.Option("-o", "--out", help="Plot to write; comparison.png by default, `-o ''` writes none.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: PrintJson = False,
 ) -> None:
-    """Compare runs of one task: interquartile mean, bootstrap intervals, probability of improvement."""
+    """Compare runs of one task. Prints interquartile means, bootstrap intervals and probabilities of improvement."""
     from evolute.cli.compare import compare
 
     compare([located(folder) for folder in folders], path, as_json=as_json)
@@ -240,13 +253,11 @@ def compare(
 @app.command()
 def dashboard(
     runs: Annotated[list[Path] | None, typer.Argument(metavar="RUNS…", help="Runs, or folders of runs.")] = None,
-    host: Annotated[
-        str, typer.Option("--host", help="The address to listen on; others than loopback need a token.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8188,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on; any but loopback asks for a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8188,
     token: Annotated[str | None, typer.Option("--token", envvar="EVOLUTE_TOKEN", help="Ask visitors for this token.")] = None,
 ) -> None:
-    """Show runs on a local web page, live while they go on."""
+    """Show runs on a local web page, live while they train."""
     from evolute.dashboard.serve import serve
 
     serve([located(folder) for folder in runs or [Path("runs")]], host=host, port=port, token=token)
@@ -272,7 +283,7 @@ def located(folder: Path) -> Path:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The program `evolute`: expected trouble is one sentence and exit code 2, without a traceback."""
+    """The program `evolute`. An expected error is one sentence and exit code 2, without a traceback."""
     arguments = spread(sys.argv[1:] if arguments is None else arguments)
     try:
         app(arguments, prog_name="evolute")
@@ -303,7 +314,7 @@ def spread(arguments: list[str]) -> list[str]:
 
 
 def _expected(error: Exception) -> bool:
-    """Whether this is trouble that a sentence explains: a bad config, a disk, a lock, a run in which all failed."""
+    """Whether this error explains itself in a sentence: a bad config, a full disk, a lock, or that all members failed."""
     from evolute.config.error import ConfigError
     from evolute.core.loop import AllFailedError
     from evolute.core.protocols import EngineError

@@ -1,4 +1,4 @@
-"""Which settings a plug-in takes: read off its own signature, so that nothing is declared twice."""
+"""Which settings a plug-in takes, read from its own signature, so that nothing is declared twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from evolute.core.solo import Trainer, is_train
 
 ENV, SETTINGS = "env", "settings"
-"""Keyword arguments with a meaning of their own: the environment, and a dataclass that holds all settings."""
+"""Keyword arguments with a special meaning: the environment, and a dataclass that holds all settings."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Declared:
-    """The settings of a plug-in; `free` if it takes others too, as a training function does that names none."""
+    """The settings of a plug-in; `free` if it takes any others too, like a training function that declares none."""
 
     options: Mapping[str, Option] = field(default_factory=dict)
     free: bool = False
@@ -52,23 +52,23 @@ def declared(maker: Any) -> Declared:
 
 
 def arguments(maker: Any) -> dict[str, Option]:
-    """The keyword-only arguments of a function or class; in place of `settings`, a dataclass, stand its fields."""
-    found: dict[str, Option] = {}
+    """The keyword-only arguments of a function or class; the fields of a dataclass `settings` count as arguments."""
+    options: dict[str, Option] = {}
     for name, (hint, default) in _keywords(maker).items():
         if name == SETTINGS:
-            found |= _fields(hint)
+            options |= _fields(hint)
         elif name != ENV:
-            found[name] = Option(hint, default, default is inspect.Parameter.empty)
-    return found
+            options[name] = Option(hint, default, default is inspect.Parameter.empty)
+    return options
 
 
 def takes_env(maker: Any) -> bool:
-    """Whether a plug-in is to be given the environment."""
+    """Whether a plug-in takes the environment."""
     return callable(maker) and not is_train(maker) and ENV in _keywords(maker)
 
 
 def built(maker: Any, settings: Mapping[str, Any], env: Any = None) -> Any:
-    """What a maker makes of those settings that it asks for; one that is evolved, and so not among them, has its default."""
+    """What a maker makes of the settings that it asks for; a setting that is missing, as evolved ones are, has its default."""
     given: dict[str, Any] = {}
     for name, (hint, _) in _keywords(maker).items():
         if name == SETTINGS:
@@ -83,8 +83,8 @@ def built(maker: Any, settings: Mapping[str, Any], env: Any = None) -> Any:
 def _keywords(maker: Any) -> dict[str, tuple[Any, Any]]:
     """The type and default of each keyword-only argument."""
     hints = typing.get_type_hints(vars(maker).get("__init__", maker) if isinstance(maker, type) else maker, include_extras=True)
-    found = [p for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    return {p.name: (hints.get(p.name, Any), p.default) for p in found}
+    keywords = [p for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    return {p.name: (hints.get(p.name, Any), p.default) for p in keywords}
 
 
 def _fields(kind: Any) -> dict[str, Option]:
@@ -93,7 +93,7 @@ def _fields(kind: Any) -> dict[str, Option]:
 
 
 def _hparams(train: Any) -> Declared:
-    """What the TypedDict on a training function's `hparams` says; whether a key is needed stands in its annotation."""
+    """The keys of the TypedDict on a training function's `hparams`, with whether each is required."""
     kind: Any = typing.get_type_hints(_function(train)).get("hparams")
     if not typing.is_typeddict(kind):
         return Declared(free=True)

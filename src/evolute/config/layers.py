@@ -73,7 +73,7 @@ def preset(name: str) -> Layer:
 
 
 def presets() -> list[str]:
-    """The presets that are shipped."""
+    """The names of the presets that come with Evolute."""
     return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 
@@ -90,7 +90,7 @@ def file(path: Path, label: str | None = None) -> Layer:
     if node is None:
         return {}
     if not isinstance(node, yaml.MappingNode):
-        raise ConfigError(f"{path} must hold `key: value` lines")
+        raise ConfigError(f"{path} must have `key: value` lines")
     layer: Layer = {}
     for key, setting in _leaves(node, "", label):
         _check_once(key, setting, layer)
@@ -110,19 +110,19 @@ def override(text: str) -> Layer:
     return python({key.strip(): given}, "-m") if isinstance(given, dict) else {key.strip(): Setting(given, "-m")}
 
 
-def python(values: Mapping[str, Any], source: str = "python", prefix: str = "") -> Layer:
-    """Settings given as Python arguments; a dict is a section, None is left alone."""
+def python(values: Mapping[str, Any], label: str = "python", prefix: str = "") -> Layer:
+    """Settings given as Python arguments; a dict is a section, None is left out."""
     layer: Layer = {}
     for key, value in values.items():
         if isinstance(value, Mapping) and not isinstance(value, type):
-            layer |= python(value, source, f"{prefix}{key}.")
+            layer |= python(value, label, f"{prefix}{key}.")
         elif value is not None:
-            layer[f"{prefix}{key}"] = Setting(value, source)
+            layer[f"{prefix}{key}"] = Setting(value, label)
     return layer
 
 
 def stack(layers: Iterable[Layer]) -> Layer:
-    """One layer of all: later ones win, and a value that is empty removes its key and all below it."""
+    """All layers as one: later ones win, and an empty value removes its key and all below it."""
     merged: Layer = {}
     for layer in layers:
         for given, setting in layer.items():
@@ -133,6 +133,11 @@ def stack(layers: Iterable[Layer]) -> Layer:
     return merged
 
 
+def source(key: str, layer: Layer) -> str:
+    """Where a key was given."""
+    return layer[key].source if key in layer else "default"
+
+
 def _covers(key: str, other: str) -> bool:
     """Whether setting `key` replaces what was set as `other`: the same key, one below it, or one above it."""
     return other == key or other.startswith(f"{key}.") or key.startswith(f"{other}.")
@@ -141,7 +146,7 @@ def _covers(key: str, other: str) -> bool:
 def _check_once(key: str, setting: Setting, before: Layer) -> None:
     if key in before:
         line = before[key].source.rpartition(":")[2]
-        raise ConfigError(f"{setting.source}: the key {key!r} stands at line {line} already")
+        raise ConfigError(f"{setting.source}: the key {key!r} is already set in line {line}")
 
 
 def _leaves(node: yaml.MappingNode, prefix: str, label: str) -> Iterator[tuple[str, Setting]]:
@@ -156,11 +161,11 @@ def _leaves(node: yaml.MappingNode, prefix: str, label: str) -> Iterator[tuple[s
             yield key, Setting(_construct(value, f"{label}:{line}"), f"{label}:{line}")
 
 
-def _construct(node: yaml.Node, source: str) -> Any:
+def _construct(node: yaml.Node, where: str) -> Any:
     loader = Loader("")
     try:
         return loader.construct_document(node)
     except yaml.constructor.ConstructorError as error:
-        raise ConfigError(f"{source}: {error.problem}; only plain values are read") from error
+        raise ConfigError(f"{where}: {error.problem}; only plain values are read") from error
     finally:
         loader.dispose()

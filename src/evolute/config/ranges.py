@@ -17,7 +17,7 @@ _START = re.compile(r"(.*\])\s*from\s*\[([^\[\]]*)\]\s*", re.S)
 
 
 def looks_like_range(value: Any) -> bool:
-    """Whether this is text in the form of a range, right or wrong."""
+    """Whether this is text in the form of a range, valid or not."""
     return isinstance(value, str) and _RANGE.fullmatch(value) is not None
 
 
@@ -34,10 +34,10 @@ def is_pair(value: Any) -> bool:
 def parse_range(text: str, bare: str = "float") -> Param:
     """The parameter that a text describes, of kind `bare` if it names none; raises ValueError with what is wrong."""
     started = _START.fullmatch(text)
-    found = _RANGE.fullmatch(started[1] if started else text)
-    if found is None:
+    match = _RANGE.fullmatch(started[1] if started else text)
+    if match is None:
         raise ValueError(f"{text!r} is not a range such as log[1e-5, 1e-2]")
-    kind, items = found[1] or bare, _items(text, found[2])
+    kind, items = match[1] or bare, _items(text, match[2])
     if kind not in KINDS:
         raise ValueError(f"{text!r}: no range is called {kind!r}{closest(kind, KINDS)}")
     if started and kind not in ("float", "log", "1-log"):
@@ -62,7 +62,7 @@ def _items(text: str, inner: str) -> list[Any]:
     try:
         items = parse(f"[{inner}]")
     except yaml.YAMLError as error:
-        raise ValueError(f"{text!r}: cannot read what stands between the brackets") from error
+        raise ValueError(f"{text!r}: cannot read what is between the brackets") from error
     return list(items)
 
 

@@ -1,36 +1,38 @@
-"""A stacked layer, resolved: names looked up, values checked against their types, ranges turned into a space."""
+"""From a stacked layer to a config: plug-ins found, values checked against their types, ranges turned into a space."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from evolute.config.declared import declared, takes_env
+from evolute.config.declared import declared
+from evolute.config.environment import find_env
 from evolute.config.error import ConfigError
-from evolute.config.layers import Layer, Setting
-from evolute.config.section import Section, checked, section
+from evolute.config.keys import check_keys, move_space
+from evolute.config.layers import Layer, Setting, source
+from evolute.config.plugins import find_plugin
+from evolute.config.section import checked, section
 from evolute.config.settings import FIELDS, PLUGINS, Change, RunSettings
 from evolute.core.durability import Keep
-from evolute.core.names import PluginSpec, closest, resolve, shipped
+from evolute.core.names import PluginSpec, closest
 from evolute.core.order import Json
 from evolute.core.param import Choice, Float, Int, Ordinal
-from evolute.core.solo import ARGUMENTS, is_train
 from evolute.core.space import Space
 from evolute.core.stop import Stop
 from evolute.envs.spec import EnvSpec
 
-ENV_FREE = "your own code makes its environment itself"
-LIMITS = ("stop.turns", "stop.steps", "stop.time", "stop.score")
-TURNS, STEPS = 20, 10_000
-"""How long a run goes on of which nothing says when it is over, and the interval of learners in environments."""
+TURNS = 20
+"""The length of a run that nothing else limits."""
+STEPS = 10_000
+"""The default interval of learners in environments."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """A run, fully described. `given` is what was set, by key, and `defaults` what was not."""
+    """A run, fully described. `given` is what was set, by key; `defaults` is the rest."""
 
     settings: RunSettings
     learner: PluginSpec
@@ -43,7 +45,7 @@ class Config:
 
     @property
     def open_ended(self) -> bool:
-        """Whether nothing was said of when the run is over."""
+        """Whether no limit was given, so that the run stops after a default number of turns."""
         return self.defaults.get("stop.turns") is not None
 
     @property
@@ -59,69 +61,46 @@ class Config:
         """What makes two configs the same run: everything but where and how it is carried out."""
         values = {key: value for key, value in self.settings.flat().items() if key not in PLUGINS}
         plain = {key: plain_value(value) for key, value in values.items() if FIELDS[key].change != Change.ANY_TIME}
-        plugins = {"learner": self.learner, "strategy": self.strategy}
-        named = {kind: [plain_value(made.target), plain_value(made.settings)] for kind, made in plugins.items()}
-        made_with = {} if self.env is None else plain_value(self.env.options)
-        return {**plain, **named, "env options": made_with, "space": {name: str(param) for name, param in self.space.items()}}
+        plugins = {"learner": self.learner, "strategy": self.strategy, "engine": self.engine}
+        named = {
+            kind: [plain_value(spec.target), plain_value(spec.settings)]
+            for kind, spec in plugins.items()
+            if FIELDS[kind].change != Change.ANY_TIME
+        }
+        options = {} if self.env is None else plain_value(self.env.options)
+        return {**plain, **named, "env options": options, "space": {name: str(param) for name, param in self.space.items()}}
 
 
 def resolved(layer: Layer) -> Config:
-    """The config that a layer describes; every mistake is a ConfigError that names the key and where it stands."""
+    """The config that a layer describes; every mistake is a ConfigError that names the key and where it was given."""
     values = {key: checked(key, f.type, layer.get(key, Setting(f.default, "default"))) for key, f in FIELDS.items()}
     if values["learner"] is None:
         raise ConfigError("no learner is set: name a preset (evolute run toy), or set learner=…")
-    plugins = {kind: _found(kind, values[kind], layer) for kind in PLUGINS}
-    layer = _spaced(layer, plugins["learner"].name)
-    _check_keys(layer, plugins)
-    read = {
-        kind: section(made.name, layer, declared(made.maker), evolvable=kind == "learner") for kind, made in plugins.items()
+    plugins = {kind: find_plugin(kind, values[kind], layer) for kind in PLUGINS}
+    layer = move_space(layer, plugins["learner"].name)
+    check_keys(layer, plugins)
+    sections = {
+        kind: section(spec.name, layer, declared(spec.maker), evolvable=kind == "learner") for kind, spec in plugins.items()
     }
-    space = Space(read["learner"].ranges)
-    env = _env(values, layer, plugins["learner"])
+    space = Space(sections["learner"].ranges)
+    env = find_env(values, layer, plugins["learner"])
     assumed = _assumed(values, layer, env)
     values |= assumed
-    _check_first(values["init.hparams"], values["population"], space, layer)
+    _check_init(values["init.hparams"], values["population"], space, layer)
     defaults = {key: field.default for key, field in FIELDS.items() if key not in layer} | assumed
-    for kind, made in plugins.items():
-        defaults |= {f"{made.name}.{option}": value for option, value in read[kind].defaults.items()}
-    if values["workers"] is not None and "workers" in read["engine"].defaults:
-        read["engine"].fixed["workers"] = values["workers"]
-    recipes = {kind: _recipe(plugins[kind], read[kind]) for kind in PLUGINS}
-    return Config(
-        RunSettings.of(values), recipes["learner"], recipes["strategy"], recipes["engine"], space, env, layer, defaults
-    )
+    for kind, spec in plugins.items():
+        defaults |= {f"{spec.name}.{option}": value for option, value in sections[kind].defaults.items()}
+    if values["workers"] is not None and "workers" in sections["engine"].defaults:
+        sections["engine"].fixed["workers"] = values["workers"]
+    specs = {kind: replace(spec, settings=sections[kind].fixed) for kind, spec in plugins.items()}
+    return Config(RunSettings.of(values), **specs, space=space, env=env, given=layer, defaults=defaults)
 
 
 def _assumed(values: Mapping[str, Any], layer: Layer, env: EnvSpec | None) -> dict[str, Any]:
-    """What is better than a default where nothing was said."""
+    """Defaults that depend on other settings."""
     interval = {"interval": STEPS} if env is not None and "interval" not in layer else {}
-    limit = {"stop.turns": TURNS} if all(values[key] is None for key in LIMITS) else {}
-    return interval | limit
-
-
-def _env(values: Mapping[str, Any], layer: Layer, learner: PluginSpec) -> EnvSpec | None:
-    """The environment, with what is said of it in the sections of environments."""
-    name, where = values["env"], f"env = {values['env']} ({_source('env', layer)})"
-    if not takes_env(learner.maker):
-        if name is not None:
-            raise ConfigError(f"{where}: the learner {learner.name} takes no environment; {ENV_FREE}")
-        return None
-    if name is None:
-        raise ConfigError(f"the learner {learner.name} needs an environment: set env, as in env=CartPole-v1 or env=pong")
-    options: dict[str, dict[str, Any]] = {}
-    for key, setting in layer.items():
-        head, _, option = key.partition(".")
-        if head in _env_sections(name) and option:
-            options.setdefault(head, {})[option] = setting.value
-    try:
-        return EnvSpec(name, options, **{key.removeprefix("wrap."): values[key] for key in FIELDS if key.startswith("wrap.")})
-    except ValueError as error:
-        raise ConfigError(f"{where}: wrap.{error}") from error
-
-
-def _env_sections(name: str | None) -> set[str]:
-    """Where settings of an environment may stand: by the name of its library, or of the user's own maker."""
-    return {*shipped("envs.adapters"), *shipped("envs.ours"), *([name.rpartition(":")[2]] if name and ":" in name else [])}
+    endless = all(value is None for key, value in values.items() if key.startswith("stop."))
+    return interval | ({"stop.turns": TURNS} if endless else {})
 
 
 def plain_value(value: Any) -> Json:
@@ -140,66 +119,14 @@ def plain_value(value: Any) -> Json:
     return f"{named.__module__}:{named.__qualname__}"
 
 
-def _found(kind: str, target: Any, layer: Layer) -> PluginSpec:
-    """The plug-in that is named or given, before its settings are known."""
-    where = f"{kind} = {target!r} ({_source(kind, layer)})"
-    recipe = PluginSpec(PLUGINS[kind], target)
-    if isinstance(target, str):
-        try:
-            resolve(PLUGINS[kind], target)
-        except ValueError as error:
-            raise ConfigError(f"{where}: {error}") from error
-    elif isinstance(target, (bool, int, float, list, tuple, Mapping)) or (kind != "learner" and not callable(target)):
-        raise ConfigError(f"{where}: should be a name, or in Python the thing itself")
-    if kind == "learner" and inspect.isroutine(recipe.maker) and not is_train(recipe.maker):
-        _check_maker(where, recipe.maker)
-    return recipe
-
-
-def _check_maker(where: str, maker: Any) -> None:
-    """A function that is no training function makes a learner from keyword-only settings: it can need nothing else."""
-    parameters = inspect.signature(maker).parameters.values()
-    if needed := [p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]:
-        raise ConfigError(f"{where}: takes ({', '.join(needed)}), and a training function takes ({', '.join(ARGUMENTS)})")
-
-
-def _recipe(made: PluginSpec, read: Section) -> PluginSpec:
-    return PluginSpec(made.group, made.target, read.fixed)
-
-
-def _spaced(layer: Layer, learner: str) -> Layer:
-    """The layer in which `space.x` stands as the learner's `x`; of the two, what was set later counts."""
-    renamed: Layer = {}
-    for key, setting in layer.items():
-        new = f"{learner}.{key.removeprefix('space.')}" if key.startswith("space.") else key
-        renamed.pop(new, None)
-        renamed[new] = setting
-    return renamed
-
-
-def _check_keys(layer: Layer, plugins: Mapping[str, PluginSpec]) -> None:
-    """Every key is a setting, or in the section of a plug-in; of plug-ins that are not in use nothing is asked."""
-    options = {made.name: declared(made.maker) for made in plugins.values()}
-    idle = {name for group in PLUGINS.values() for name in shipped(group)} - options.keys()
-    idle |= _env_sections(layer["env"].value if "env" in layer else None)
-    for key, setting in layer.items():
-        head = key.partition(".")[0]
-        if key in FIELDS or ("." in key and (head in options or head in idle)):
-            continue
-        known = [*FIELDS, *(f"{name}.{option}" for name, taken in options.items() for option in taken.options)]
-        if inside := [other for other in known if other.startswith(f"{key}.")]:
-            raise ConfigError(f"{key} = {setting.value!r} ({setting.source}): {key} is a section: set {', '.join(inside)}")
-        raise ConfigError(f"unknown key {key!r} ({setting.source}){closest(key, known)}")
-
-
-def _check_first(first: list[dict[str, Any]], population: int, space: Space, layer: Layer) -> None:
-    """The first members' hyper-parameters must be evolved ones, inside their ranges, and not more than there are members."""
-    source = _source("init.hparams", layer)
-    if len(first) > population:
-        raise ConfigError(f"init.hparams ({source}): has {len(first)} rows for a population of {population}")
-    for place, hparams in enumerate(first):
+def _check_init(rows: list[dict[str, Any]], population: int, space: Space, layer: Layer) -> None:
+    """`init.hparams` must be inside the ranges of evolved hyper-parameters, with at most one row per member."""
+    given = source("init.hparams", layer)
+    if len(rows) > population:
+        raise ConfigError(f"init.hparams ({given}): has {len(rows)} rows for a population of {population}")
+    for place, hparams in enumerate(rows):
         for name, value in hparams.items():
-            where = f"init.hparams[{place}].{name} = {value!r} ({source})"
+            where = f"init.hparams[{place}].{name} = {value!r} ({given})"
             if name not in space:
                 raise ConfigError(f"{where}: is not evolved{closest(name, space)}; `init.hparams=` removes all of them")
             try:
@@ -208,7 +135,3 @@ def _check_first(first: list[dict[str, Any]], population: int, space: Space, lay
                 inside = False
             if not inside:
                 raise ConfigError(f"{where}: is not in {space[name]}")
-
-
-def _source(key: str, layer: Layer) -> str:
-    return layer[key].source if key in layer else "default"

@@ -26,7 +26,7 @@ class Section:
 
 
 def section(name: str, layer: Layer, known: Declared, *, evolvable: bool) -> Section:
-    """What a layer says in the section `name`; only a learner's settings are `evolvable`."""
+    """The settings that a layer has in the section `name`; only a learner's settings are `evolvable`."""
     read = Section()
     for key, setting in layer.items():
         head, _, option = key.partition(".")
@@ -54,7 +54,7 @@ def section(name: str, layer: Layer, known: Declared, *, evolvable: bool) -> Sec
 
 
 def _check_evolves(key: str, kind: Any, param: Param, setting: Setting) -> None:
-    """What the setting's annotation says of ranges over it."""
+    """Refuse ranges that the setting's annotation does not allow."""
     where = f"{key} = {setting.value} ({setting.source})"
     marks = getattr(kind, "__metadata__", ())
     if Evolves.NEVER in marks:
@@ -64,7 +64,7 @@ def _check_evolves(key: str, kind: Any, param: Param, setting: Setting) -> None:
 
 
 def checked(key: str, kind: Any, setting: Setting) -> Any:
-    """The setting's value as its type has it."""
+    """The setting's value, converted to its type."""
     try:
         return TypeAdapter(kind).validate_python(setting.value)
     except ValidationError as error:
@@ -72,9 +72,9 @@ def checked(key: str, kind: Any, setting: Setting) -> Any:
 
 
 def _problem(error: ValidationError) -> str:
-    """Pydantic's complaints as one sentence; those about a union's alternatives are joined."""
-    said = (problem["msg"].removeprefix("Value error, ") for problem in error.errors())
-    texts = list(dict.fromkeys(text.replace("a valid tuple", "a list, in brackets") for text in said))
+    """Pydantic's errors as one sentence; those about the alternatives of a union are joined."""
+    messages = (problem["msg"].removeprefix("Value error, ") for problem in error.errors())
+    texts = list(dict.fromkeys(text.replace("a valid tuple", "a list, in brackets") for text in messages))
     wanted = [text.removeprefix("Input should be ") for text in texts if text.startswith("Input should be ")]
     return f"should be {' or '.join(wanted)}" if len(wanted) == len(texts) else "; ".join(texts)
 
@@ -98,7 +98,7 @@ def _range(key: str, kind: Any, setting: Setting) -> Param | None:
         raise ConfigError(f"{key} ({setting.source}): {error}{hint}") from error
     for value in _values(param):
         if not _accepts(kind, value):
-            raise ConfigError(f"{key} = {setting.value} ({setting.source}): {value!r} is no value for it")
+            raise ConfigError(f"{key} = {setting.value} ({setting.source}): {value!r} is not allowed for it")
     return param
 
 

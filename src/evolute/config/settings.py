@@ -1,4 +1,7 @@
-"""The settings of a run that belong to no plug-in, each declared once: type, default, meaning, and whether it may change."""
+"""The settings of a run that belong to no plug-in, each declared once: type, default, meaning, and whether it may change.
+
+To add a setting, add a field here; config files, `-m`, `--dry-run`, docs/config.md and the comparison of runs know it then.
+"""
 
 from __future__ import annotations
 
@@ -14,64 +17,65 @@ from pydantic import BeforeValidator
 
 from evolute.core.amounts import count, duration
 from evolute.core.durability import Keep
+from evolute.core.names import closest, shipped
 
 
-def keep(value: Any) -> Keep:
-    """Which checkpoints stay: `last 2, best, lineage-of-best, every 10`."""
+def parse_keep(value: Any) -> Keep:
+    """Which checkpoints to keep: `last 2, best, lineage-of-best, every 10`."""
     if isinstance(value, Keep):
         return value
-    words = value if isinstance(value, list) else str(value).split(",")
+    rules = value if isinstance(value, list) else str(value).split(",")
     chosen: dict[str, Any] = {"last": 1, "best": 0}
-    for word in (str(word).strip() for word in words):
-        found = re.fullmatch(r"(last|best|every)(?:\s+(\d+))?|lineage-of-best", word)
-        if found is None or (found[1] == "every" and found[2] is None):
-            raise ValueError(f"{word!r} is none of: last, last N, best, best N, lineage-of-best, every N")
-        if found[1] in ("last", "every") and int(found[2] or 1) < 1:
-            raise ValueError(f"{word!r} would keep nothing: the number must be at least 1")
-        chosen |= {found[1]: int(found[2] or 1)} if found[1] else {"lineage": True}
+    for rule in (str(rule).strip() for rule in rules):
+        match = re.fullmatch(r"(last|best|every)(?:\s+(\d+))?|lineage-of-best", rule)
+        if match is None or (match[1] == "every" and match[2] is None):
+            raise ValueError(f"{rule!r} is none of: last, last N, best, best N, lineage-of-best, every N")
+        if match[1] in ("last", "every") and int(match[2] or 1) < 1:
+            raise ValueError(f"{rule!r} would keep nothing: the number must be at least 1")
+        chosen |= {match[1]: int(match[2] or 1)} if match[1] else {"lineage": True}
     return Keep(**chosen)
 
 
-def name(value: Any) -> Any:
-    """A word that can begin a folder's name."""
+def check_name(value: Any) -> Any:
+    """A word that a folder's name can begin with."""
     if isinstance(value, str) and (not value or value.startswith(".") or "/" in value or "\0" in value):
-        raise ValueError("is to be a folder's name: not empty, without a slash, and not hidden by a leading dot")
+        raise ValueError("must be a folder's name: not empty, without a slash, and without a leading dot")
     return value
 
 
-def logs(value: Any) -> Any:
-    """Names of logs: a list, or `tensorboard,csv`."""
+def parse_logs(value: Any) -> list[str]:
+    """Names of log sinks: a list, or `tensorboard,csv`. They are imported when the run starts."""
     names = [str(name).strip() for name in (value.split(",") if isinstance(value, str) else value)]
     for name in names:
-        if name not in LOGS:
-            raise ValueError(f"{name!r} is none of: {', '.join(LOGS)}")
+        if ":" not in name and name not in shipped("logs"):
+            raise ValueError(f"no log {name!r}{closest(name, shipped('logs'))}; your own is package.module:name")
     return list(dict.fromkeys(names))
 
 
-LOGS = ("tensorboard", "csv", "wandb", "mlflow")
 Count = Annotated[int, BeforeValidator(count), Gt(0)]
 Number = Annotated[int, Gt(0)]
 Seconds = Annotated[float, BeforeValidator(duration), Gt(0)]
 PLUGINS = {"learner": "learners", "strategy": "strategies", "engine": "engines"}
+"""The keys that name a plug-in, and the package in which it is looked for."""
 
 
 class Change(Enum):
-    """What another value of a setting means for a run that has begun."""
+    """When a setting may change in a run that has begun. All but those of ANY_TIME are part of the run's identity."""
 
-    ANOTHER_RUN = "makes it another run"
-    ON_RESUME = "may change when the run is resumed"
-    ANY_TIME = "says where and how a run is carried out, not what it is"
+    NEVER = "no"
+    ON_RESUME = "on resume"
+    ANY_TIME = "any time"
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a setting means to a user, and what a change of it means to a run."""
+    """What a setting means, and when it may change."""
 
     meaning: str
-    change: Change = Change.ANOTHER_RUN
+    change: Change = Change.NEVER
 
 
-def _doc(meaning: str) -> Key:
+def _fixed(meaning: str) -> Key:
     return Key(meaning)
 
 
@@ -87,11 +91,13 @@ def _anytime(meaning: str) -> Key:
 class WrapSettings:
     """Wrappers around the environment."""
 
-    time_limit: Annotated[Count | None, _doc("end episodes after this many steps (a truncation)")] = None
-    action_repeat: Annotated[Number, _doc("repeat each action this many times and sum the rewards")] = 1
-    frame_stack: Annotated[Number, _doc("stack the last N observations")] = 1
-    obs_scale: Annotated[float, _doc("multiply observations by this")] = 1.0
-    reward_scale: Annotated[float, _doc("multiply rewards by this, also in scores (ppo.reward_scale: for learning only)")] = 1.0
+    time_limit: Annotated[Count | None, _fixed("end episodes after this many steps (a truncation)")] = None
+    action_repeat: Annotated[Number, _fixed("repeat each action this many times and sum the rewards")] = 1
+    frame_stack: Annotated[Number, _fixed("stack the last N observations")] = 1
+    obs_scale: Annotated[float, _fixed("multiply observations by this")] = 1.0
+    reward_scale: Annotated[float, _fixed("multiply rewards by this, also in scores (ppo.reward_scale: for learning only)")] = (
+        1.0
+    )
 
 
 @dataclass(frozen=True)
@@ -108,10 +114,10 @@ class StopSettings:
 class InitSettings:
     """What the first members start with."""
 
-    hparams: Annotated[list[dict[str, Any]], _doc("hyper-parameters of the first members")] = field(default_factory=list)
-    from_: Annotated[str | None, _doc("folder of a run whose best state all members start from")] = None
+    hparams: Annotated[list[dict[str, Any]], _fixed("hyper-parameters of the first members")] = field(default_factory=list)
+    from_: Annotated[str | None, _fixed("folder of a run whose best state all members start from")] = None
     turn: Annotated[
-        Annotated[int, Ge(0)] | None, _doc("with init.from: continue its whole population as it was after this turn (a fork)")
+        Annotated[int, Ge(0)] | None, _fixed("with init.from: continue its whole population as it was after this turn (a fork)")
     ] = None
 
 
@@ -120,39 +126,39 @@ class RunSettings:
     """All settings of a run but those of its plug-ins. Groups are nested: `stop.turns` is `settings.stop.turns`."""
 
     learner: Annotated[
-        Any, _doc("what trains the members: a built-in learner, package.module:name, or in Python a function")
+        Any, _fixed("what trains the members: a built-in learner, package.module:name, or in Python a function")
     ] = None
-    strategy: Annotated[Any, _doc("decides who inherits from whom and which hyper-parameters come next")] = "pbt"
+    strategy: Annotated[Any, _fixed("decides who inherits from whom and which hyper-parameters come next")] = "pbt"
     engine: Annotated[Any, _anytime("where the members train")] = "inline"
     workers: Annotated[Number | None, _anytime("number of workers, for engines with several")] = None
-    env: Annotated[str | None, _doc("the environment, for learners that need one")] = None
+    env: Annotated[str | None, _fixed("the environment, for learners that need one")] = None
     wrap: WrapSettings = field(default_factory=WrapSettings)
-    population: Annotated[Number, _doc("number of members")] = 8
+    population: Annotated[Number, _fixed("number of members")] = 8
     interval: Annotated[Count, _resumable("steps per member and turn, also as 500k or 25M; 10k by default with an env")] = 1
     stop: StopSettings = field(default_factory=StopSettings)
     mode: Annotated[
         Literal["sync", "async"],
         _resumable("sync: all members finish a turn before the next one starts; async: no member waits for a slower one"),
     ] = "sync"
-    seed: Annotated[int, Ge(0), _doc("random seed of the whole run")] = 0
-    score: Annotated[str, _doc("the metric to maximise; -loss minimises the metric loss")] = "score"
+    seed: Annotated[int, Ge(0), _fixed("random seed of the whole run")] = 0
+    score: Annotated[str, _fixed("the metric to maximise; -loss minimises the metric loss")] = "score"
     init: InitSettings = field(default_factory=InitSettings)
     limit: Annotated[Seconds | None, _anytime("time limit of one member's turn; a turn that takes longer fails")] = None
     durable: Annotated[
         Literal["auto"] | Number,
         _anytime("save states every N turns; auto: as often as 1 % of the training time allows"),
     ] = "auto"
-    keep: Annotated[Keep, BeforeValidator(keep), _anytime("checkpoints to keep: last N, best N, lineage-of-best, every N")] = (
-        field(default_factory=Keep)
-    )
+    keep: Annotated[
+        Keep, BeforeValidator(parse_keep), _anytime("checkpoints to keep: last N, best N, lineage-of-best, every N")
+    ] = field(default_factory=Keep)
     log: Annotated[
         list[str],
-        BeforeValidator(logs),
-        _anytime("logs for other tools, in the run's folder: tensorboard, csv, wandb, mlflow; separated by commas"),
+        BeforeValidator(parse_logs),
+        _anytime("logs for other tools, separated by commas, as in tensorboard,csv; your own is package.module:name"),
     ] = field(default_factory=list)
     runs: Annotated[str, _anytime("the folder for new run folders")] = "runs"
     name: Annotated[
-        Annotated[str, BeforeValidator(name)] | None,
+        Annotated[str, BeforeValidator(check_name)] | None,
         _anytime("first part of a new run folder's name; by default the preset's or learner's"),
     ] = None
 
@@ -169,7 +175,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Field:
-    """One declared setting: its type, its default, and what `Key` says of it."""
+    """One declared setting: its type, its default, and its `Key`."""
 
     type: Any
     default: Any

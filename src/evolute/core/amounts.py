@@ -11,11 +11,11 @@ _TIMES = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 def count(value: Any) -> Any:
     """A whole number, also as `500k` or `25M`."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([kMG])", value) if isinstance(value, str) else None
-    return value if found is None else round(float(found[1]) * _COUNTS[found[2]])
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([kMG])", value) if isinstance(value, str) else None
+    return value if match is None else round(float(match[1]) * _COUNTS[match[2]])
 
 
 def duration(value: Any) -> Any:
     """Seconds, also as `90s`, `10m`, `2h` or `1d`."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([smhd])", value) if isinstance(value, str) else None
-    return value if found is None else float(found[1]) * _TIMES[found[2]]
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([smhd])", value) if isinstance(value, str) else None
+    return value if match is None else float(match[1]) * _TIMES[match[2]]

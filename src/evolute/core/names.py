@@ -1,6 +1,6 @@
 """Names to plug-ins: `pbt` is the object `pbt` in `evolute.strategies.pbt`, anyone's own is `package.module:name`.
 
-A family is a plug-in that stands for many: `sb3:PPO` is what `evolute.learners.sb3` makes of `PPO`.
+A family is one name for many plug-ins: `sb3:PPO` is what `evolute.learners.sb3` makes of `PPO`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def family(example: str) -> Callable[[Callable[[str], Any]], Family]:
 def shipped(group: str) -> tuple[str, ...]:
     """The plug-ins of one group (`strategies`, `envs.adapters`, …) by name, found without importing any.
 
-    A plug-in is a module that defines an object of its own name; others are parts.
+    A plug-in is a module that defines an object of its own name; other modules are parts of plug-ins.
     """
     folder = Path(__file__).parents[1].joinpath(*group.split("."))
     names = [info.name for info in pkgutil.iter_modules([str(folder)])]
@@ -49,7 +49,7 @@ def resolve(group: str, name: str) -> Any:
     family = family_of(group, head)
     if family is not None:
         if not rest:
-            raise ValueError(f"{name!r} stands for many: say which, as in {head}:{family.example}")
+            raise ValueError(f"{name!r} is a family: say which one, as in {head}:{family.example}")
         return family.find(rest)
     if colon:
         return _own(group, name)
@@ -64,12 +64,12 @@ def _shipped(group: str, name: str) -> Any:
 
 def family_of(group: str, name: str) -> Family | None:
     """The family of this name, if it is one."""
-    found = _shipped(group, name) if group == "learners" and name in shipped(group) else None
-    return found if isinstance(found, Family) else None
+    plugin = _shipped(group, name) if group == "learners" and name in shipped(group) else None
+    return plugin if isinstance(plugin, Family) else None
 
 
 def closest(word: str, words: Iterable[str]) -> str:
-    """A hint at the word that was probably meant, or at all there are."""
+    """A hint: the word that was probably meant, or else all words there are."""
     words = list(words)
     near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(words)}" if words else ""
@@ -106,12 +106,12 @@ def _own(group: str, name: str) -> Any:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ValueError(f"{_one(group)} {name!r}: there is no module {error.name!r} to import") from error
-    if attribute not in vars(found):
-        raise ValueError(f"{_one(group)} {name!r}: {module} has no {attribute!r}{closest(attribute, vars(found))}")
-    return vars(found)[attribute]
+    if attribute not in vars(imported):
+        raise ValueError(f"{_one(group)} {name!r}: {module} has no {attribute!r}{closest(attribute, vars(imported))}")
+    return vars(imported)[attribute]
 
 
 def _one(group: str) -> str:

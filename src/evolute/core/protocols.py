@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -121,6 +122,36 @@ class Learner(Protocol[S]):
         self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress
     ) -> Sequence[float] | None:
         """A member's returns in fresh episodes; the learner picks a number if `episodes` is None. None if it cannot play."""
+
+
+@runtime_checkable
+class Exporter(Protocol):
+    """A learner whose policies can be exported to files."""
+
+    @property
+    def policy_suffix(self) -> str:
+        """How the name of such a file ends, such as `.npz`."""
+
+
+@runtime_checkable
+class ExportablePolicy(Protocol):
+    """A policy that acts on observations, and can be written to a file for use without Evolute."""
+
+    @property
+    def suffix(self) -> str:
+        """How the file's name ends."""
+
+    def __call__(self, observation: Any, *, greedy: bool, rng: np.random.Generator) -> Any:
+        """An action: the likeliest, or one drawn by `rng`."""
+
+    def reset(self) -> None:
+        """Forget what was seen before, at the start of an episode."""
+
+    def save(self, path: Path) -> None:
+        """Write the policy."""
+
+    def use(self, path: Path) -> str:
+        """How to use what was saved."""
 
 
 class States(Protocol):

@@ -1,1 +1,1 @@
-"""The dashboard: a local web page that shows runs, live while they go on."""
+"""The dashboard: a local web page that shows runs, live while they train."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from importlib import resources
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -19,6 +17,7 @@ from starlette.routing import Route
 from evolute.config.error import ConfigError
 from evolute.core.order import Json
 from evolute.core.protocols import LostError
+from evolute.dashboard.downloads import NoDownloadError, downloaded
 from evolute.dashboard.guard import Guard
 from evolute.dashboard.shelf import Shelf
 from evolute.store.error import StoreError
@@ -26,7 +25,7 @@ from evolute.store.error import StoreError
 PATIENCE = 0.4
 """Seconds after which a page is told that a run is still being read."""
 PULSE = 1.0
-"""Seconds between looks at what has changed."""
+"""Seconds between two checks for changes."""
 ASSETS = {
     "charts.js": "text/javascript",
     "run.js": "text/javascript",
@@ -52,7 +51,7 @@ def application(shelf: Shelf, token: str | None = None) -> Starlette:
 
 
 class Views:
-    """What each address answers."""
+    """The answer at each address."""
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
@@ -71,8 +70,8 @@ class Views:
 
     async def run(self, request: Request) -> Response:
         name = request.path_params["name"]
-        found = await _answered(lambda: self.shelf.shown(name, PATIENCE))
-        return JSONResponse({"reading": True}, 202) if found is None else _json(found)
+        shown = await _answered(lambda: self.shelf.shown(name, PATIENCE))
+        return JSONResponse({"reading": True}, 202) if shown is None else _json(shown)
 
     async def compare(self, request: Request) -> Response:
         names = request.query_params.getlist("run")
@@ -83,17 +82,14 @@ class Views:
 
     async def download(self, request: Request) -> Response:
         name, file = request.path_params["name"], request.path_params["file"]
-        makers = {"schedule.yaml": _schedule("yaml"), "schedule.csv": _schedule("csv"), "policy.npz": _policy}
-        if file not in makers:
-            return _sentence(f"there is no {file}: there are {', '.join(makers)}", 404)
-        found = await _answered(lambda: makers[file](self.shelf.runs()[name]))
-        if isinstance(found, Response):
-            return found
-        named = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in f"{name}-{file}")
+        content = await _answered(lambda: downloaded(self.shelf.runs()[name], file))
+        if isinstance(content, Response):
+            return content
+        safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in f"{name}-{file}")
         return Response(
-            found,
+            content,
             media_type="application/octet-stream",
-            headers={"content-disposition": f'attachment; filename="{named.encode("ascii", "replace").decode()}"'},
+            headers={"content-disposition": f'attachment; filename="{safe.encode("ascii", "replace").decode()}"'},
         )
 
     def _compared(self, names: list[str]) -> Json:
@@ -120,47 +116,23 @@ class Views:
 
 
 async def _answered(find: Callable[[], Json]) -> Json:
-    """What `find` gives, or the sentence that says why there is nothing."""
+    """What `find` gives, or a sentence that says why there is nothing."""
     try:
         return await run_in_threadpool(find)
     except KeyError as error:
         return _sentence(f"there is no run {error.args[0]!r} here", 404)
+    except NoDownloadError as error:
+        return _sentence(str(error), 404)
     except EXPECTED as error:
         return _sentence(str(error), 400)
 
 
-def _json(found: Json) -> Response:
-    return found if isinstance(found, Response) else JSONResponse(found)
+def _json(answer: Json) -> Response:
+    return answer if isinstance(answer, Response) else JSONResponse(answer)
 
 
 def _sentence(text: str, status: int) -> Response:
     return JSONResponse({"error": text}, status)
-
-
-def _schedule(kind: str) -> Callable[[Path], bytes]:
-    def make(folder: Path) -> bytes:
-        from evolute.report.data.schedule import schedule_text
-        from evolute.runs.result import Run
-
-        run = Run.open(folder)
-        return schedule_text(run.best, run, kind).encode()
-
-    return make
-
-
-def _policy(folder: Path) -> bytes:
-    from evolute.api import load
-    from evolute.policy import Policy
-
-    try:
-        policy = load(folder).best.policy
-    except TypeError as error:
-        raise ConfigError(str(error)) from error
-    if not isinstance(policy, Policy):
-        raise ConfigError("the policies of this learner cannot be exported")
-    with tempfile.TemporaryDirectory(prefix="evolute-") as scratch:
-        policy.save(Path(scratch) / "policy.npz")
-        return (Path(scratch) / "policy.npz").read_bytes()
 
 
 def _asset(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Who may see the page: on loopback whoever asks for it by a local name, elsewhere whoever has the token."""
+"""Who may see the page: on loopback, requests to a local host name; elsewhere, requests with the token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAFETY = {
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine alone."""
+    """Whether an address can only be reached from this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -31,7 +31,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class Guard:
-    """Asks for the token, if there is one, and without one for a local name, so that no other page can ask in its name."""
+    """Asks for the token if there is one, else for a local host name, so that no other web page can reach the runs."""
 
     app: ASGIApp
     token: str | None
@@ -55,17 +55,15 @@ class Guard:
     def _refused(self, request: Request) -> Response | None:
         if self.token is None:
             name = Headers(scope=request.scope).get("host", "").rsplit(":", 1)[0] if request.url.port else request.url.hostname
-            return None if is_loopback(name or "") else PlainTextResponse("this page answers to local names only", 403)
+            return None if is_loopback(name or "") else PlainTextResponse("this page is only served to local host names", 403)
         given = request.query_params.get("token")
         if given is not None and _same(given, self.token):
             rest = [(key, value) for key, value in request.query_params.multi_items() if key != "token"]
             answer = RedirectResponse(f"{request.url.path}{'?' + urlencode(rest) if rest else ''}", 303)
             answer.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
             return answer
-        shown = request.cookies.get(COOKIE) or request.headers.get("authorization", "").removeprefix("Bearer ")
-        return (
-            None if _same(shown, self.token) else PlainTextResponse("the token is missing or wrong: open …/?token=TOKEN", 401)
-        )
+        sent = request.cookies.get(COOKIE) or request.headers.get("authorization", "").removeprefix("Bearer ")
+        return None if _same(sent, self.token) else PlainTextResponse("the token is missing or wrong: open …/?token=TOKEN", 401)
 
 
 def _same(given: str, token: str) -> bool:

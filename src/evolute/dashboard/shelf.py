@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evolute.core.order import Json
+from evolute.dashboard.downloads import offered
 from evolute.report.data.page import page_data
 from evolute.report.data.run_row import run_row
 from evolute.runs import folders
@@ -18,13 +19,13 @@ from evolute.store.journal import FILE
 from evolute.store.lock import holder
 
 REST = 5.0
-"""A run that is still written is read again no sooner than so many times what reading it took."""
+"""A run that is still written is read again after this many times the time that reading it took."""
 Stamp = tuple[float | bool, ...]
 
 
 @dataclass
 class Book:
-    """What was last made of one run."""
+    """What was last read of one run."""
 
     stamp: Stamp
     made: Json
@@ -34,7 +35,7 @@ class Book:
 
 @dataclass
 class Shelf:
-    """Runs by a name that is theirs alone; only what is on the shelf can be asked for, so no name can lead elsewhere."""
+    """Runs by unique names. Only what is on the shelf can be asked for, so no name leads to another place on the disk."""
 
     places: Sequence[Path]
     _books: dict[str, Book] = field(default_factory=dict)
@@ -45,17 +46,17 @@ class Shelf:
 
     def runs(self) -> dict[str, Path]:
         """The runs there are now, newest first; of two with the same name the second is `name~2`."""
-        found: dict[str, Path] = {}
+        named: dict[str, Path] = {}
         for folder in dict.fromkeys(folder.resolve() for place in self.places for folder in folders.runs(place)):
             name, number = folder.name, 1
-            while name in found:
+            while name in named:
                 number += 1
                 name = f"{folder.name}~{number}"
-            found[name] = folder
-        return found
+            named[name] = folder
+        return named
 
     def listing(self) -> list[Json]:
-        """One line about each run; of a run that has not changed, what was said before but for its age."""
+        """One row for each run; a run that has not changed keeps its row, but for its age."""
         return [{**self._row(folder), "id": name, "run": name} for name, folder in self.runs().items()]
 
     def _row(self, folder: Path) -> Json:
@@ -71,11 +72,9 @@ class Shelf:
         return {name: stamp(folder) for name, folder in self.runs().items()}
 
     def shown(self, name: str, patience: float) -> Json | None:
-        """What a page shows of a run; None if reading it takes longer than `patience`, and it goes on meanwhile.
+        """What a page shows of a run; None while reading it takes longer than `patience` seconds.
 
-        A page that is told something `stale` is to ask again.
-
-        Raises KeyError for a run that is not on the shelf.
+        What is `stale` should be asked for again. Raises KeyError for a run that is not on the shelf.
         """
         folder = self.runs()[name]
         with self._lock:
@@ -95,7 +94,8 @@ class Shelf:
     def _read(self, name: str, folder: Path, now: Stamp) -> Json:
         started = time.monotonic()
         try:
-            made = {**page_data(TurnTable.read(folder)), "id": name}
+            table = TurnTable.read(folder)
+            made = {**page_data(table), "id": name, "downloads": offered(table.meta)}
             with self._lock:
                 self._books[name] = Book(now, made, time.monotonic(), time.monotonic() - started)
             return made
@@ -109,12 +109,12 @@ def _stale(book: Book) -> Json:
 
 
 def stamp(folder: Path) -> Stamp:
-    """Sizes and times of the journal's files, and whether somebody writes it."""
-    found: list[float | bool] = []
+    """Sizes and times of the journal's files, and whether a process is writing it."""
+    parts: list[float | bool] = []
     for name in (FILE, f"{FILE}-wal"):
         try:
             status = (folder / name).stat()
-            found += [status.st_size, status.st_mtime if status.st_size else 0.0]  # readers leave an empty log behind
+            parts += [status.st_size, status.st_mtime if status.st_size else 0.0]  # readers leave an empty log behind
         except OSError:
-            found += [0.0, 0.0]
-    return (*found, holder(folder) is not None)
+            parts += [0.0, 0.0]
+    return (*parts, holder(folder) is not None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 STRING = 7
-"""The type of tensors of strings."""
+"""The type number of string tensors."""
 
 
 def _crc_table() -> list[int]:
@@ -30,7 +30,7 @@ _TABLE = _crc_table()
 
 
 def masked_crc(data: bytes) -> int:
-    """CRC-32C, rotated and moved as TFRecord has it."""
+    """CRC-32C, rotated and offset as in TFRecord."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
@@ -53,7 +53,7 @@ def _bytes(field: int, data: bytes) -> bytes:
 
 
 class EventFile:
-    """One event file, begun anew."""
+    """One event file, which replaces any earlier one in its folder."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class EventFile:
         self._record(b"\x10" + varint(step) + _bytes(5, summary))
 
     def text(self, step: int, name: str, text: str) -> None:
-        """A text, for TensorBoard's page of texts."""
+        """A text, for TensorBoard's text page."""
         plugin = _bytes(9, _bytes(1, _bytes(1, b"text")))
         tensor = _bytes(8, b"\x08" + varint(STRING) + _bytes(2, _bytes(2, b"\x08\x01")) + _bytes(8, text.encode()))
         self._record(b"\x10" + varint(step) + _bytes(5, _bytes(1, _bytes(1, name.encode()) + plugin + tensor)))

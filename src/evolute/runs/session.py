@@ -20,11 +20,12 @@ from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
 from evolute.core.order import Json
 from evolute.core.population import Population, best
-from evolute.core.protocols import JoinedEngine
+from evolute.core.protocols import Exporter, JoinedEngine
 from evolute.core.resume import RemakeError, UnrepeatableError
 from evolute.core.rng import derive
 from evolute.core.worker import Worker
-from evolute.logs.log import Logs, Opening
+from evolute.logs.feed import LogFeed
+from evolute.logs.sink import LoggedRun, sinks
 from evolute.runs import folders, fork
 from evolute.runs.assemble import Parts, assembled, described
 from evolute.runs.commands import typed
@@ -63,10 +64,12 @@ class Launch:
 def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stopped."""
     with _joined(config) as announce:
+        sinks(config.settings.log)  # may refuse: before any folder
         folder = choose(config, how)
         parts = assembled(config, how.choices if folder is None else choices_of(folder))  # may refuse: before any folder
         if folder is None:
-            meta = RunMeta(created=time.time(), choices=dict(parts.learner.choices), **described(config))
+            suffix = parts.learner.policy_suffix if isinstance(parts.learner, Exporter) else None
+            meta = RunMeta(created=time.time(), choices=dict(parts.learner.choices), policy_suffix=suffix, **described(config))
             fill = None if config.settings.init.from_ is None else fork.beginning(config, parts.strategy)
             folder = folders.create(how.folder, Path(config.settings.runs), config.name, meta, fill)
         return _proceed(folder, parts, replace(how, announce=announce))
@@ -75,6 +78,7 @@ def launch(config: Config, how: Launch) -> Run:
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
     """Continue the run in this folder to its end; a run that has ended is left as it is."""
     with _joined(config) as announce:
+        sinks(config.settings.log)
         return _proceed(folder, assembled(config, choices_of(folder)), replace(how, announce=announce))
 
 
@@ -168,7 +172,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self._checkpoints = Checkpoints((self.folder / folders.CHECKPOINTS).resolve())
-        self._logs = Logs(self.how.notify)
+        self._logs = LogFeed(self.how.notify)
         self._largest = self.journal.meta.state_bytes
 
     def train(self) -> bool:
@@ -192,7 +196,7 @@ class Session:
                 self._watch(Notice(f"resuming {self.folder} at turn {turn}"))
             for advice in self.parts.advice:
                 self._watch(Notice(advice, warning=True))
-            self._logs.start(config.settings.log, Opening(self.folder, self.journal.meta), position.population)
+            self._logs.start(sinks(config.settings.log), LoggedRun(self.folder, self.journal.meta), position.population)
             self.how.begin(self.folder, config, position.population)
             loop = Loop(self.parts.setup, position, engine, self.journal, keeper, self._watch, interrupts)
             try:

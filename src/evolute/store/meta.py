@@ -11,6 +11,8 @@ from evolute.core.order import Json, Ref
 
 RENAMED = {"settled": "choices", "measured": "evaluation"}
 """Keys of schema 1 and what they are called now."""
+POLICIES = {"ppo": ".npz", "sb3": ".zip"}
+"""The files of learners in runs that were written before `policy_suffix` was recorded."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class RunMeta:
     keep: Keep = field(default_factory=Keep)
     horizon: int | None = None
     choices: Mapping[str, Json] = field(default_factory=dict)
+    policy_suffix: str | None = None
+    """How the name of an exported policy ends; None if the learner exports none."""
     created: float = 0.0
     ended: str | None = None
     """Why the run has finished, if it has."""
@@ -61,6 +65,7 @@ class RunMeta:
         """The record that a journal holds; keys that are not known are left out."""
         named = {RENAMED.get(key, key): value for key, value in stored.items()}
         known: dict[str, Any] = {one.name: named[one.name] for one in fields(cls) if one.name in named}
+        known.setdefault("policy_suffix", POLICIES.get(named.get("learner", "")))
         if "keep" in known:
             known["keep"] = Keep(**known["keep"])
         if known.get("evaluation") is not None:

@@ -39,6 +39,7 @@ class SB3:
     together: bool = False
     repeatable: bool = True
     architecture: tuple[str, ...] = ARCHITECTURE
+    policy_suffix: str = SB3Policy.suffix
 
     @property
     def links(self) -> tuple[LinkName, ...]:

@@ -61,7 +61,7 @@
         if (run.stale) setTimeout(refresh, 1000);
         if (page) { page.update(run); return; }
         const root = create("div");
-        const files = ["schedule.yaml", "schedule.csv", "policy.npz"].map((name) => create("a", { href: `/download/${path}/${name}`, textContent: name }));
+        const files = run.downloads.map((name) => create("a", { href: `/download/${path}/${name}`, textContent: name }));
         main.replaceChildren(root, create("p", { className: "downloads" }, "download: ", ...files.flatMap((file) => [file, " "])));
         page = new RunPage.Page(root, run);
         RunPage.redraw(page);

@@ -1,4 +1,4 @@
-"""What `--dry-run` prints: the resolved config with the source of each value, and what the run would take."""
+"""What `run --dry-run` prints: the resolved config with the source of each value, and what the run would take."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JOURNAL_BYTES = 600
 """Roughly what one turn takes in the journal."""
 
 
-def dry(config: Config, existing: Path | None, out: IO[str]) -> None:
+def print_dry_run(config: Config, existing: Path | None, out: IO[str]) -> None:
     """Print what would run."""
     rows = [(key, plain_value(setting.value), setting.source) for key, setting in config.given.items()]
     rows += [(key, plain_value(value), "default") for key, value in config.defaults.items() if value is not None]
@@ -47,14 +47,14 @@ def _expected(config: Config, existing: Path | None) -> dict[str, str]:
         "turns": f"{turns:,} of each member, {config.settings.interval:,} steps each" if turns else "until the run is stopped",
         "steps": f"{steps:,} of the whole population" if turns else "until the run is stopped",
         "disk": f"{_disk(config, size, turns or 0, state)}; journal {formats.size(JOURNAL_BYTES * size * (turns or 0))}",
-        "run": f"goes on with {existing}" if existing else new,
+        "run": f"resumes {existing}" if existing else new,
     }
 
 
 def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
     most = config.settings.keep.most(size, turns, barrier=config.settings.mode == "sync")
     if state is None:
-        return f"checkpoints of at most {most:,} states, whose size shows after the first turn"
+        return f"checkpoints of at most {most:,} states, whose size is known after the first turn"
     return f"checkpoints at most {formats.size(most * state)} ({most:,} states of {formats.size(state)})"
 
 

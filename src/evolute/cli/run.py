@@ -1,4 +1,4 @@
-"""The commands that train: `run` and `resume`, with their display, summary and exit codes."""
+"""The commands `run` and `resume`, with the display, summary and exit codes that all training commands share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from evolute.cli.dry import dry
+from evolute.cli.dry_run import print_dry_run
 from evolute.config.layers import Setting, file, override, preset, stack
-from evolute.config.resolve import Config, resolved
+from evolute.config.resolve import resolved
 from evolute.core.interrupt import Interrupted
 from evolute.core.protocols import Followed
 from evolute.report.data.details import run_details
@@ -23,7 +23,7 @@ from evolute.runs.session import Launch, choose, launch, proceed
 from evolute.runs.states import remembered
 
 
-def start(
+def run(
     presets: Sequence[str],
     files: Sequence[str],
     overrides: Sequence[str],
@@ -34,57 +34,50 @@ def start(
     as_json: bool,
     take_over: bool,
 ) -> None:
-    """The command `run`."""
+    """Train the population that presets, files and overrides describe, or print what would be trained."""
     layers = [preset(name) for name in presets]
     if presets:
         layers.insert(0, {"name": Setting(Path(presets[0]).stem, "preset")})
     config = resolved(stack([*layers, *(file(Path(path)) for path in files), *map(override, overrides)]))
     how = Launch(folder=folder, new=new, take_over=take_over)
     if dry_run:
-        dry(config, choose(config, how), sys.stdout)
+        print_dry_run(config, choose(config, how), sys.stdout)
         return
-    _train(config, how, folder=None, as_json=as_json)
+    train_and_conclude(lambda display: launch(config, display.watching(how)), as_json=as_json)
 
 
-def carry_on(folder: Path, overrides: Sequence[str], *, as_json: bool, take_over: bool) -> None:
-    """The command `resume`."""
+def resume(folder: Path, overrides: Sequence[str], *, as_json: bool, take_over: bool) -> None:
+    """Continue an existing run."""
     config = remembered(folder, list(map(override, overrides)))
-    _train(config, Launch(take_over=take_over), folder=folder, as_json=as_json)
+    how = Launch(take_over=take_over)
+    train_and_conclude(lambda display: proceed(folder, config, display.watching(how)), as_json=as_json)
 
 
-def _train(config: Config, how: Launch, *, folder: Path | None, as_json: bool) -> None:
-    def train(shown: Display) -> Run:
-        watched = shown.watching(how)
-        return launch(config, watched) if folder is None else proceed(folder, config, watched)
-
-    trained(train, as_json=as_json)
-
-
-def trained(train: Callable[[Display], Run], *, as_json: bool) -> None:
-    """Train with a display that suits the place, and tell what came of it; Ctrl-C says how to go on."""
+def train_and_conclude(train: Callable[[Display], Run], *, as_json: bool) -> None:
+    """Train with a display that suits the terminal, and print the summary; after Ctrl-C print how to resume."""
     with _output(as_json) as out:
         try:
-            with display_for(out, json=as_json) as shown:
-                run = train(shown)
+            with display_for(out, json=as_json) as display:
+                trained = train(display)
         except Followed:
             return
         except Interrupted as stopped:
             print(f"stopped by {stopped}: {stopped.saved}", file=sys.stderr)
             sys.exit(stopped.code)
-        _conclude(run, out, as_json=as_json)
+        _conclude(trained, out, as_json=as_json)
 
 
 def _conclude(run: Run, out: IO[str], *, as_json: bool) -> None:
-    told = run_details(run)
+    data = run_details(run)
     if as_json:
-        print(json.dumps({"event": "end", **told}), file=out, flush=True)
+        print(json.dumps({"event": "end", **data}), file=out, flush=True)
     else:
-        printed(summary(told))
+        printed(summary(data))
 
 
 @contextlib.contextmanager
 def _output(as_json: bool) -> Iterator[IO[str]]:
-    """Where to print; with JSON, what learners print goes to the error stream, so that every line is an object."""
+    """Where to print. With JSON, what learners print goes to stderr, so that every line of stdout is an object."""
     if not as_json:
         yield sys.stdout
         return

@@ -1,24 +1,29 @@
-"""A log as a CSV file, one line per finished turn."""
+"""The log sink `csv`: a CSV file with a row for each finished turn."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
+from csv import writer
 from pathlib import Path
 from typing import TextIO
 
 from evolute.core.population import Population, Turn
-from evolute.logs.log import Opening
+from evolute.logs.sink import LoggedRun
+
+
+def csv(run: LoggedRun) -> CsvLog:
+    """`logs/turns.csv` in the run's folder, with a row for each finished turn."""
+    return CsvLog(run.log_folder / "turns.csv", list(run.meta.space))
 
 
 class CsvLog:
-    """`logs/turns.csv`, with a column for each hyper-parameter; metrics stand in one column as they come, `name=value`."""
+    """A row for each turn, a column for each hyper-parameter; all metrics are in one column, as `name=value`."""
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: TextIO = path.open("w", newline="", encoding="utf-8")
         self._names = names
-        self._writer = csv.writer(self._file)
+        self._writer = writer(self._file)
         fixed = ["member", "turn", "score", "steps", "line_steps", "seconds", "start_member", "start_turn", "event", "error"]
         self._writer.writerow([*fixed, *(f"hparams.{name}" for name in names), "metrics"])
 
@@ -47,7 +52,3 @@ class CsvLog:
 
     def close(self, population: Population) -> None:
         self._file.close()
-
-
-def open_log(opening: Opening) -> CsvLog:
-    return CsvLog(opening.place / "turns.csv", list(opening.meta.space))

@@ -1,7 +1,7 @@
-"""A log for TensorBoard: a folder for each member, for the line of descent of each member at the end, and for events.
+"""The log sink `tensorboard`: a folder for each member, for the lineage of each member at the end, and for events.
 
-Curves of members have the steps of their slot below them, curves of lines the steps of the line, which do not jump at a
-copy. The line of the best is written again every so often while the run goes on; all lines when it ends.
+A member's curves are over the steps of its slot, those of a lineage over the steps along it, which do not jump at a copy.
+The lineage of the best is rewritten now and then while the run trains, all lineages when it ends.
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ from evolute.core.lineage import used_steps
 from evolute.core.population import Population, Turn, best, descent
 from evolute.core.ranking import top
 from evolute.logs.event_file import EventFile
-from evolute.logs.log import Opening, scalars, told
+from evolute.logs.sink import LoggedRun
+from evolute.logs.values import event_text, scalars
 
 EVERY = 15.0
-"""Seconds between two writings of the best line."""
+"""Seconds between two writings of the best lineage."""
+
+
+def tensorboard(run: LoggedRun) -> TensorBoardLog:
+    """Event files in `logs/tensorboard` of the run's folder, for `tensorboard --logdir`; needs no other library."""
+    return TensorBoardLog(run.log_folder / "tensorboard")
 
 
 class TensorBoardLog:
-    """`logs/tensorboard`, to be shown by `tensorboard --logdir`."""
+    """Event files by member, by lineage, and one for events."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -42,7 +48,7 @@ class TensorBoardLog:
             if not turn.failed:
                 self._members[slot].scalars(self._used[slot], scalars(turn))
                 self._latest[slot] = turn
-            if (text := told(turn)) is not None:
+            if (text := event_text(turn)) is not None:
                 self.event(text)
         for file in (*self._members.values(), self._events):
             file.flush()
@@ -60,9 +66,9 @@ class TensorBoardLog:
         for member in population.members:
             if member.latest is not None:
                 self._line(f"line-{member.slot:04d}", member.latest)
-        leader = best(population)
-        if leader is not None:
-            self._line("line-of-best", leader)
+        winner = best(population)
+        if winner is not None:
+            self._line("line-of-best", winner)
         for file in (*self._members.values(), self._events):
             file.close()
 
@@ -71,7 +77,3 @@ class TensorBoardLog:
         for turn in reversed(list(descent(last))):
             file.scalars(turn.steps, scalars(turn))
         file.close()
-
-
-def open_log(opening: Opening) -> TensorBoardLog:
-    return TensorBoardLog(opening.place / "tensorboard")

@@ -1,0 +1,36 @@
+"""The plug-ins that a config names: looked up, before their settings are read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from evolute.config.error import ConfigError
+from evolute.config.layers import Layer, source
+from evolute.config.settings import PLUGINS
+from evolute.core.names import PluginSpec, resolve
+from evolute.core.solo import ARGUMENTS, is_train
+
+
+def find_plugin(kind: str, target: Any, layer: Layer) -> PluginSpec:
+    """The learner, strategy or engine that is named or given, without settings yet."""
+    where = f"{kind} = {target!r} ({source(kind, layer)})"
+    spec = PluginSpec(PLUGINS[kind], target)
+    if isinstance(target, str):
+        try:
+            resolve(PLUGINS[kind], target)
+        except ValueError as error:
+            raise ConfigError(f"{where}: {error}") from error
+    elif isinstance(target, (bool, int, float, list, tuple, Mapping)) or (kind != "learner" and not callable(target)):
+        raise ConfigError(f"{where}: should be a name, or in Python the thing itself")
+    if kind == "learner" and inspect.isroutine(spec.maker) and not is_train(spec.maker):
+        _check_maker(where, spec.maker)
+    return spec
+
+
+def _check_maker(where: str, maker: Any) -> None:
+    """A function that is no training function makes a learner from keyword-only settings: it can need nothing else."""
+    parameters = inspect.signature(maker).parameters.values()
+    if needed := [p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]:
+        raise ConfigError(f"{where}: takes ({', '.join(needed)}), and a training function takes ({', '.join(ARGUMENTS)})")

@@ -3,13 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test browser check format docs bench clean
+.PHONY: demo test test-all coverage browser check format docs bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/evolute run cartpole --new
 
-test: $(VENV)/.installed-dev browser
-	$(BIN)/pytest
+# Two processes share the tests by file. `make test` leaves out what is marked slow, `make test-all` runs everything.
+TEST := $(BIN)/pytest -n 2 --dist loadfile
+
+test: $(VENV)/.installed-dev
+	$(TEST) -m "not slow"
+
+test-all: $(VENV)/.installed-dev browser
+	$(TEST)
+
+coverage: $(VENV)/.installed-dev
+	$(TEST) -m "not slow" --cov=evolute --cov-report=term:skip-covered
+
 
 # The tests of pages need a Chromium; where it cannot be installed they are skipped and say so.
 browser:

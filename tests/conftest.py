@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 
 import pytest
 
@@ -10,6 +12,15 @@ from evolute.learners.kit.flags import FLAGS
 from evolute.store import points
 
 os.environ.update(JAX_NUM_CPU_DEVICES="2", XLA_FLAGS=FLAGS)  # before any test imports JAX
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _free_programs():
+    """Compiled programs of one file of tests are of no use to the next, and take much memory."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+        gc.collect()
 
 
 class StopHereError(Exception):

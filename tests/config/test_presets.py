@@ -26,7 +26,16 @@ def shrunk(name):
     return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
 
 
-@pytest.mark.parametrize("name", presets())
+IMAGE_PRESETS = pytest.mark.slow(reason="convolutions compile and train slowly; one preset with images is run always")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=IMAGE_PRESETS) if name.startswith(("procgen-bigfish", "atari", "ant-bullet-wta")) else name
+        for name in presets()
+    ],
+)
 def test_a_preset_runs_two_turns(name, tmp_path):
     run = evolute.run(
         preset=name, population=2, stop={"turns": 2, "steps": None}, runs=str(tmp_path), display="none", **shrunk(name)

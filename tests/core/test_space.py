@@ -286,7 +286,7 @@ def uniformity(places):
         (Float(1e-4, 1.0, log=True, start=(1e-3, 1e-1)), math.log, 1e-3, 1e-1),
         (Float(0.5, 0.999, complement=True, start=(0.9, 0.99)), lambda value: -math.log(1 - value), 0.9, 0.99),
     ],
-    ids=repr,
+    ids=lambda value: repr(value).partition(" at 0x")[0],
 )
 def test_floats_are_drawn_uniformly_on_their_own_scale(param, scale, low, high):
     """`start` narrows the draw for a fresh member and no other."""

@@ -13,6 +13,8 @@ from tests.report import synthetic
 EVOLUTE = [sys.executable, "-m", "evolute"]
 SLOW = """
 import time
+
+pytestmark = pytest.mark.slow(reason="the live pages in a real Chromium")
 def train(state, hparams, steps, seed):
     time.sleep(0.05)
     total = (0.0 if state is None else state) + hparams["h"]

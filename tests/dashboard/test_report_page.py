@@ -8,6 +8,8 @@ from tests.report import synthetic
 
 from evolute.cli.report import report as write_report
 
+pytestmark = pytest.mark.slow(reason="the report in a real Chromium, offline, wide and narrow, light and dark")
+
 
 @pytest.fixture(scope="module")
 def browser():

@@ -33,6 +33,7 @@ def test_a_group_of_ranks():
     assert out.split("\n")[:-1] == ["all is well"] * 2
 
 
+@pytest.mark.slow(reason="groups work on a real Ray runtime as on processes and ranks")
 def test_a_group_of_actors():
     command = [sys.executable, "-m", "tests.engines.grouped", "ray", "1"]
     done = subprocess.run(command, cwd=mpiexec.ROOT, capture_output=True, text=True)

@@ -20,6 +20,8 @@ import evolute
 from evolute.report.data.details import run_details
 from evolute.runs.result import Run
 
+pytestmark = pytest.mark.slow(reason="real Ray runtimes: nodes that go, clean ends, the documented commands")
+
 ENV = {
     **os.environ,
     "RAY_raylet_start_wait_time_s": "120",

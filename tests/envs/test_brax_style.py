@@ -16,7 +16,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 @pytest.mark.parametrize(
-    ("library", "name"), [("brax", "brax:inverted_pendulum"), ("mujoco_playground", "playground:CartpoleBalance")]
+    ("library", "name"),
+    [
+        pytest.param("brax", "brax:inverted_pendulum", marks=pytest.mark.slow(reason="Brax compiles for half a minute")),
+        ("mujoco_playground", "playground:CartpoleBalance"),
+    ],
 )
 def test_steps_and_is_cut_by_the_time_limit_only(library, name):
     pytest.importorskip(library)

@@ -45,7 +45,18 @@ def expected(tmp_path_factory):
     return cache(lambda problem: train(tmp_path_factory.mktemp("inline") / "run", problem))
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("engine", ENGINES)
+ALWAYS = {("2 processes", "toy"), ("2 processes", "ppo"), ("2 ranks, p2p", "toy"), ("2 ranks, collective", "winner takes all")}
+"""Pairs that are run always; the other combinations of engine and problem are slow."""
+EVERY = pytest.mark.slow(reason="every engine, with 1, 2 and 4 workers, on every problem")
+
+
+@pytest.mark.parametrize(
+    ("engine", "problem"),
+    [
+        (engine, problem) if (engine, problem) in ALWAYS else pytest.param(engine, problem, marks=EVERY)
+        for engine in ENGINES
+        for problem in PROBLEMS
+    ],
+)
 def test_every_engine_gives_the_same_orders_scores_and_weights(tmp_path, expected, problem, engine):
     assert train(tmp_path / "run", problem, *ENGINES[engine]) == expected(problem)

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from evolute.report.proposals import reasoned
 
 import evolute
+from evolute.report.data.proposals import proposal_lines
 
 
 @pytest.fixture(scope="module", params=["pb2_mix", "bg_pbt"])
@@ -59,4 +59,4 @@ def test_a_restart_of_the_trust_region_is_shown_for_older_runs_too(key):
     region = {"side": 0.4, "radius": 1.0, "restarts": 2, key: True}
     why = {"gain": 1.0, "uncertainty": 0.5, "model": {"rows": 3}, "region": region}
     proposal = {"member": 0, "turn": 3, "parent": 1, "hparams": {"x": 0.5}, "why": why, "running": True, "came": None}
-    assert "restarted 2 times, just now" in "\n".join(reasoned([proposal]))
+    assert "restarted 2 times, just now" in "\n".join(proposal_lines([proposal]))

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import evolute
-from evolute.cli import again
 from evolute.cli.main import main
+from evolute.cli.replay import replay
 from evolute.runs.result import Run
 from evolute.runs.turns import TurnTable
 from evolute.store.journal import SCHEMA, Journal
@@ -101,7 +101,7 @@ def test_an_upgraded_journal_has_the_new_names_only(runs):
 
 
 def test_a_line_of_descent_is_replayed_bit_for_bit(runs, capsys):
-    again.replay(runs / "toy", None, exact=True, seed=None, target=runs / "again", overrides=[])
+    replay(runs / "toy", None, exact=True, seed=None, target=runs / "again", overrides=[])
     assert "bit-identical: all 3 states" in capsys.readouterr().out
     assert schema(runs / "toy") == 1
 

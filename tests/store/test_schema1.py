@@ -90,6 +90,13 @@ def test_an_interrupted_run_ends_as_if_it_had_not_been(runs):
     assert schema(runs / "toy") == SCHEMA
 
 
+def test_a_run_from_before_a_setting_was_added_is_resumed(runs):
+    """`ppo.code` is newer than the run; its default is no change."""
+    assert "code" not in Run.open(runs / "ppo").meta.identity["learner"][1]
+    done = evolute.resume(runs / "ppo", stop={"turns": 4, "steps": None}, display="none")
+    assert [member.turns for member in done.population.members] == [4, 4]
+
+
 def test_an_upgraded_journal_has_the_new_names_only(runs):
     before = Run.open(runs / "ppo").meta
     Journal.write(runs / "ppo").close()

@@ -70,6 +70,19 @@ class Config:
         options = {} if self.env is None else plain_value(self.env.options)
         return {**plain, **named, "env options": options, "space": {name: str(param) for name, param in self.space.items()}}
 
+    def changes_since(self, before: Mapping[str, Json]) -> list[str]:
+        """The keys in which this config differs from an identity; settings that are newer than it count as their defaults."""
+        now = self.identity
+        return sorted(key for key in {*before, *now} if self._completed(key, before.get(key)) != now.get(key))
+
+    def _completed(self, key: str, value: Json) -> Json:
+        if key in ("learner", "strategy") and value is not None:
+            spec = self.learner if key == "learner" else self.strategy
+            target, settings = value
+            defaults = {name: self.defaults.get(f"{spec.name}.{name}") for name in spec.settings.keys() - settings.keys()}
+            return [target, {**settings, **plain_value(defaults)}]
+        return plain_value(FIELDS[key].default) if value is None and key in FIELDS else value
+
 
 def resolved(layer: Layer) -> Config:
     """The config that a layer describes; every mistake is a ConfigError that names the key and where it was given."""

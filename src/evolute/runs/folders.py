@@ -7,7 +7,7 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from evolute.core.order import Json
@@ -34,14 +34,14 @@ def runs(parent: Path) -> list[Path]:
     return sorted(found, key=lambda path: (path / FILE).stat().st_mtime, reverse=True)
 
 
-def unfinished(parent: Path, identity: Json) -> Path | None:
-    """The newest run here that this identity describes and that has not ended."""
+def unfinished(parent: Path, matches: Callable[[Mapping[str, Json]], bool]) -> Path | None:
+    """The newest run here that has not ended and whose identity matches."""
     for folder in runs(parent):
         with contextlib.suppress(StoreError):
             journal = Journal.read(folder)
             meta = journal.meta
             journal.close()
-            if meta.identity == identity and meta.ended is None:
+            if meta.ended is None and matches(meta.identity):
                 return folder
     return None
 

@@ -102,14 +102,13 @@ def _joined(config: Config) -> Iterator[Announce]:
 def choose(config: Config, how: Launch) -> Path | None:
     """The existing run to continue, or None for a new one."""
     if how.folder is None:
-        return None if how.new else folders.unfinished(Path(config.settings.runs), config.identity)
+        return None if how.new else folders.unfinished(Path(config.settings.runs), lambda one: not config.changes_since(one))
     if not folders.is_run(how.folder):
         return None
     with contextlib.closing(Journal.read(how.folder)) as journal:
-        before = journal.meta.identity
-    if before == config.identity and not how.new:
+        changed = config.changes_since(journal.meta.identity)
+    if not changed and not how.new:
         return how.folder
-    changed = sorted(key for key in {*before, *config.identity} if before.get(key) != config.identity.get(key))
     why = f"which differs in {', '.join(changed)}" if changed else "and a new one was asked for"
     raise StoreError(f"{how.folder} already holds a run, {why}: choose another folder, or `{typed('resume', how.folder)}`")
 
@@ -119,7 +118,7 @@ def _proceed(folder: Path, parts: Parts, how: Launch) -> Run:
         if dead is not None:
             how.notify(Notice(f"took the run over from process {dead['pid']} on {dead['host']}, which died"))
             journal.note("took over", **dead)
-        if journal.meta.ended is not None and journal.meta.identity == parts.config.identity:
+        if journal.meta.ended is not None and not parts.config.changes_since(journal.meta.identity):
             return Run.open(folder, parts.learner)
         _amend(journal, parts.config)
         with _advising(folder):
@@ -131,14 +130,14 @@ def _proceed(folder: Path, parts: Parts, how: Launch) -> Run:
 def _amend(journal: Journal, config: Config) -> None:
     """Write down a config that has changed; what the members so far were trained with cannot change."""
     before = journal.meta.identity
-    changed = {key for key in config.identity if before.get(key) != config.identity[key]}
-    if fixed := sorted(changed - set(CHANGEABLE)):
+    changed = config.changes_since(before)
+    if fixed := [key for key in changed if key not in CHANGEABLE]:
         raise ConfigError(
             f"{', '.join(fixed)} cannot change in a run that has begun, only {', '.join(CHANGEABLE)} and where "
             "and how it is carried out; start a new run"
         )
     if changed:
-        changes = [f"{key} from {before.get(key)} to {config.identity[key]}" for key in sorted(changed)]
+        changes = [f"{key} from {before.get(key)} to {config.identity.get(key)}" for key in changed]
         journal.note("changed", text=f"changed {', '.join(changes)}")
         journal.put(ended=None)
     journal.put(**described(config))

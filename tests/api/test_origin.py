@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import evolute
-from evolute.cli import again
+from evolute.cli.fork import fork
 from evolute.config.error import ConfigError
 from evolute.core.order import Ref
 from evolute.runs.result import Run
@@ -31,12 +31,12 @@ def canonical(folder) -> str:
 
 
 def test_a_fork_without_changes_ends_as_its_run_did(old, tmp_path):
-    again.fork(old.folder, 4, target=tmp_path / "new", overrides=[])
+    fork(old.folder, 4, target=tmp_path / "new", overrides=[])
     assert canonical(tmp_path / "new") == canonical(old.folder)
 
 
 def test_a_fork_with_another_strategy_keeps_the_past_and_then_goes_its_own_way(old, tmp_path):
-    again.fork(old.folder, 4, target=tmp_path / "new", overrides=["strategy=random_search", "stop.turns=12"])
+    fork(old.folder, 4, target=tmp_path / "new", overrides=["strategy=random_search", "stop.turns=12"])
     new = Run.open(tmp_path / "new")
     assert new.meta.strategy == "random_search"
     for slot in range(4):
@@ -48,7 +48,7 @@ def test_a_fork_with_another_strategy_keeps_the_past_and_then_goes_its_own_way(o
 
 
 def test_a_fork_with_another_space_begins_with_the_states_of_that_moment(old, tmp_path):
-    again.fork(old.folder, 4, target=tmp_path / "new", overrides=["toy.h0=[0.2,0.4]", "toy.h1=0.5", "stop.turns=5"])
+    fork(old.folder, 4, target=tmp_path / "new", overrides=["toy.h0=[0.2,0.4]", "toy.h1=0.5", "stop.turns=5"])
     new = Run.open(tmp_path / "new")
     moment = {slot: turn for slot in range(4) for turn in old.population[slot].history() if turn.ref.turn == 4}
     for slot in range(4):
@@ -95,5 +95,5 @@ def test_states_that_are_not_kept_are_made_again_and_the_run_is_left_alone(old):
 )
 def test_what_cannot_be_forked_is_said_in_a_sentence(old, tmp_path, overrides, turn, said):
     with pytest.raises(ConfigError, match=said):
-        again.fork(old.folder, turn, target=tmp_path / "new", overrides=overrides)
+        fork(old.folder, turn, target=tmp_path / "new", overrides=overrides)
     assert not (tmp_path / "new").exists()

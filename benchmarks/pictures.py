@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.report.synthetic import synthetic
 
-from evolute.cli import pictures
+from evolute.cli.report import report
 from evolute.dashboard.shelf import Shelf
 from evolute.runs.folders import is_run
 
@@ -36,7 +36,7 @@ def main() -> None:
             synthetic(folder, given.members, given.turns)
         page = Path(scratch) / "report.html"
         began, burnt = time.perf_counter(), time.process_time()
-        pictures.report(folder, page)
+        report(folder, page)
         wall, cpu = time.perf_counter() - began, time.process_time() - burnt
         print(f"report: {wall:.1f} s ({cpu:.1f} s of CPU) of {REPORT_SECONDS:.0f} s allowed")
         print(f"report: {page.stat().st_size / 1e6:.1f} MB of {REPORT_BYTES / 1e6:.0f} MB allowed")

@@ -7,7 +7,7 @@ import pytest
 
 import evolute
 from evolute.cli.replay import replay as replay_command
-from evolute.cli.schedule import schedule as schedule_command
+from evolute.cli.schedule import schedule
 from evolute.config.error import ConfigError
 from evolute.runs.replay import _check_alone, replay
 from evolute.runs.result import Run
@@ -56,7 +56,7 @@ def test_a_replay_tells_whether_it_came_out_the_same(old, tmp_path, capsys, monk
     monkeypatch.setattr("tests.api.test_replaying.NOISE", 0.31)
     with pytest.raises(SystemExit):
         replay_command(old.folder, None, exact=True, seed=None, target=tmp_path / "new", overrides=[])
-    assert "turn 0 of the line ended in another state" in capsys.readouterr().err
+    assert "turn 0 of the lineage ended in another state" in capsys.readouterr().err
 
 
 def test_lines_that_used_other_members_states_cannot_be_replayed_exactly(old):
@@ -68,7 +68,7 @@ def test_lines_that_used_other_members_states_cannot_be_replayed_exactly(old):
 
 
 def test_an_exported_schedule_trains_a_fresh_agent(old, tmp_path):
-    schedule_command(old.folder, None, tmp_path / "schedule.yaml", None)
+    schedule(old.folder, None, tmp_path / "schedule.yaml", None)
     config = tmp_path / "base.yaml"
     config.write_text("learner: tests.api.test_replaying:noisy\ninterval: 5\nnoisy:\n  lr: log[1e-3, 1]\n")
     new = evolute.run(config=[config, tmp_path / "schedule.yaml"], folder=tmp_path / "new", display="none", seed=9)

@@ -66,7 +66,7 @@ def test_the_page_on_the_command_line_has_every_command_and_option():
     page = runpy.run_path(str(ROOT / "docs" / "make_cli.py"))["page"]()
     for name, command in typer.main.get_command(app).commands.items():
         section = page.partition(f"## evolute {name}\n")[2].partition("\n## ")[0]
-        options = [option for param in command.params for option in param.opts if option.startswith("--")]
+        options = [option for param in command.params for option in param.opts if option.startswith("--") and not param.hidden]
         assert section
         assert not [option for option in options if option not in section], name
 

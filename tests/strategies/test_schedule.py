@@ -61,8 +61,8 @@ def test_a_turn_that_failed_is_tried_again(tmp_path):
     [
         ({"hparams": {"x": 2.0}}, "is not in"),
         ({"hparams": {}}, "must be the same"),
-        ({"hparams": {"x": 0.5}, "lr": 1}, "and not lr"),
-        ({"hparams": {"x": 0.5}, "turns": 2, "seed": 7}, "just 1 with a seed"),
+        ({"hparams": {"x": 0.5}, "lr": 1}, "unknown lr"),
+        ({"hparams": {"x": 0.5}, "turns": 2, "seed": 7}, "exactly 1 with a seed"),
     ],
 )
 def test_mistakes_in_rows_are_said(row, said):

@@ -158,12 +158,12 @@ def from_a_healthy_member(population, order):
 )
 def test_a_strategy_that_does_not_rescue_failed_members_is_noticed(change, message):
     with pytest.raises(AssertionError, match=message):
-        check_strategy(breaking(change), ENGINES["inline"])
+        check_strategy(breaking(change), ENGINES["simulated"])
 
 
 @pytest.mark.parametrize("change", [from_a_healthy_member, lambda population, order: replace(order, start=None)])
 def test_failed_members_may_go_on_from_a_healthy_member_or_from_fresh_weights(change):
-    check_strategy(breaking(change), ENGINES["inline"])
+    check_strategy(breaking(change), ENGINES["simulated"])
 
 
 def test_failed_members_may_go_on_from_a_state_that_the_strategy_retains():
@@ -172,4 +172,4 @@ def test_failed_members_may_go_on_from_a_state_that_the_strategy_retains():
         def retain(self, state, population):
             return [Ref(member.slot, 0) for member in population.members if member.latest is not None]
 
-    check_strategy(Retaining, ENGINES["inline"])
+    check_strategy(Retaining, ENGINES["simulated"])

@@ -34,7 +34,8 @@ MakeEngine = Callable[[Worker], Engine]
 def check_strategy(make: MakeStrategy, make_engine: MakeEngine, space: Space = SPACE) -> None:
     """Run the strategy on a noisy problem with failing members, in both modes, and check what it orders.
 
-    The loop itself refuses orders that leave the space or name states that do not exist.
+    The loop itself refuses orders that leave the space or name states that do not exist. `make_engine` must not depend on
+    the clock, or two runs could decide at other moments: `simulated` does not, `inline` does.
     """
     for size in (1, 2, 5, 8):
         plan = Plan(space, size, interval=10, turns=6)

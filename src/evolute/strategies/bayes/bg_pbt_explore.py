@@ -15,7 +15,6 @@ from evolute.core.param import Float, Param
 from evolute.core.population import Population, Turn
 from evolute.core.ranking import top
 from evolute.core.space import Space
-from evolute.core.threads import single_blas_thread
 from evolute.strategies.bayes.kernels import BgPbtKernel
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.bayes.region import Region
@@ -26,6 +25,7 @@ from evolute.strategies.bayes.targets import by_rank
 from evolute.strategies.exploit import Parents
 from evolute.strategies.explore import Explored, perturb
 from evolute.strategies.score import last_score
+from evolute.threads import single_blas_thread
 
 
 def kernel_of(layout: Layout) -> BgPbtKernel:

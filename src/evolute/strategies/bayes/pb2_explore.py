@@ -16,7 +16,6 @@ import numpy as np
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn
 from evolute.core.space import Space
-from evolute.core.threads import single_blas_thread
 from evolute.strategies.bayes.categories import Pick
 from evolute.strategies.bayes.kernels import Pb2Kernel
 from evolute.strategies.bayes.points import Layout, Places
@@ -26,6 +25,7 @@ from evolute.strategies.bayes.surrogate import Proposal, Surrogate, Taken, fit_s
 from evolute.strategies.bayes.targets import standardised
 from evolute.strategies.exploit import Parents
 from evolute.strategies.explore import MUTATIONS, TRIES, Explored, perturbed
+from evolute.threads import single_blas_thread
 
 C1, C2 = 0.2, 0.4
 Sees = Literal["none", "own", "all"]

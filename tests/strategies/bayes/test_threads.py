@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg  # noqa: F401  # brings a BLAS of its own
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from evolute.core.threads import single_blas_thread
+from evolute.threads import single_blas_thread
 
 
 def threads():
@@ -45,7 +45,7 @@ def test_a_decorated_function_works_on_one_thread_at_every_call():
 
 def test_scipys_blas_is_known_though_scipy_was_imported_later():
     code = (
-        "from evolute.core.threads import single_blas_thread\n"
+        "from evolute.threads import single_blas_thread\n"
         "import threadpoolctl\n"
         "with single_blas_thread():\n"
         "    import scipy.linalg, scipy.optimize\n"

@@ -76,7 +76,7 @@ def test_a_rank_that_dies_ends_the_job_and_the_same_command_resumes_it_on_other_
     assert job.returncode != 0
     again = train(tmp_path, 2, *slow)
     assert again.returncode == 0, again.stderr
-    assert "going on with runs/walk-1" in again.stdout
+    assert "resuming runs/walk-1" in again.stdout
     assert outcome(tmp_path / "runs" / "walk-1") == outcome(tmp_path / "whole" / "walk-1")
 
 
@@ -113,7 +113,7 @@ def test_a_finished_run_and_a_refused_config_end_all_ranks(tmp_path):
     assert "mpi.exchange = 'pigeon'" in refused.stderr
     held = train(tmp_path, 2, "stop.turns=3", "--folder", "run")
     assert held.returncode != 0
-    assert "holds a run already" in held.stderr
+    assert "already holds a run" in held.stderr
 
 
 def test_one_line_is_printed_for_a_turn_not_one_for_each_rank(tmp_path):

@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=98_304)
     parser.add_argument("--augmentation", default="cutout")
     options = parser.parse_args()
-    chance = random_play(options.game, options.levels)
+    baseline = random_play(options.game, options.levels)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         run = evolute.run(
@@ -64,7 +64,7 @@ def main() -> None:
             display="none",
         )
         seconds = time.perf_counter() - started
-        print(f"{options.game}, {options.levels} levels: random play {spread(chance)}")
+        print(f"{options.game}, {options.levels} levels: random play {spread(baseline)}")
         for number, turn in enumerate(run.best.lineage):
             told = turn.report.metrics
             print(

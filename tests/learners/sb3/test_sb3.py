@@ -259,7 +259,7 @@ def test_names_that_are_not_there_are_told(monkeypatch):
         built(resolve("learners", "sb3:PPO"), {}, EnvSpec("envpool:CartPole-v1"))
     monkeypatch.setattr(algorithm, "LIBRARIES", ("not_installed_here",))
     with pytest.raises(ValueError, match=r"pip install 'evolute\[sb3\]'"):
-        algorithm.found.__wrapped__("PPO")
+        algorithm.algorithm_of.__wrapped__("PPO")
 
 
 def test_what_cannot_be_built_is_told_before_a_run():

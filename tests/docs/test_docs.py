@@ -123,6 +123,7 @@ def ready(tmp_path_factory):
     return folder
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("page", [page if page in QUICK else pytest.param(page, marks=pytest.mark.slow) for page in RUNNABLE])
 def test_a_page_runs_from_top_to_bottom(page, ready, tmp_path):
     path = shims(tmp_path / "bin")

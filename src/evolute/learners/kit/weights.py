@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from evolute.core.threads import single_blas_thread
+from evolute.threads import single_blas_thread
 
 Weights = Mapping[str, jax.Array]
 """Arrays by name, as `unpacked` gives them."""

@@ -199,7 +199,7 @@ def test_a_learner_that_cannot_be_sent_to_a_child_process_gives_a_sentence(tmp_p
         "    def load(self, folder): return 1\n"
     )
     done = evolute(tmp_path, "run", "-m", "learner=own:Trainer", "Trainer.h=[0,1]", "stop.turns=2", "limit=5", code=2)
-    assert "cannot be sent there" in done.stderr
+    assert "cannot be sent to one" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -57,7 +57,7 @@ def test_a_run_can_be_read_all_the_time_while_it_is_written(tmp_path, mode):
 
 
 def test_a_killed_run_in_a_folder_that_cannot_be_written_is_read_to_its_last_turn(tmp_path):
-    for path in [tmp_path, *tmp_path.parents[:2]]:
+    for path in [tmp_path, *tmp_path.parents[:3]]:
         path.chmod(0o755)
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "run")], capture_output=True)
     folder = tmp_path / "run"

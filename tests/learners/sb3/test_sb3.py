@@ -124,7 +124,7 @@ def test_optimiser_and_buffer_are_inherited_as_the_settings_say(policy, whose):
     sb3 = learner("SAC", inherit_optimiser=policy, inherit_buffer=policy)
     members = [first(sb3, member) for member in (0, 1)]
     assert ("own" in sb3.links) == (policy == "keep")
-    begun = sb3._inherited(members[0], heir(), lambda ref: [members[ref.member]])
+    begun = sb3._inherited(members[0], heir(), lambda ref: members[ref.member])
     assert same(begun["modules"], members[0]["modules"])
     expected = {"optimisers": {}, "buffer": None} if whose is None else members[whose]
     for part in ("optimisers", "buffer"):
@@ -237,7 +237,7 @@ def test_ars_goes_on_from_what_it_had_learnt():
 def test_an_heir_of_another_architecture_cannot_keep_its_optimiser():
     sb3 = learner("PPO", inherit_optimiser="keep")
     members = [first(sb3, 0, net_arch=(8,)), first(sb3, 1, net_arch=(16,))]
-    begun = sb3._inherited(members[0], heir(net_arch=(8,)), lambda ref: [members[ref.member]])
+    begun = sb3._inherited(members[0], heir(net_arch=(8,)), lambda ref: members[ref.member])
     assert begun["optimisers"] == {}
     assert turn(sb3, members[0], heir(net_arch=(8,)), own=members[1])[1].error is None
 
@@ -272,7 +272,7 @@ def test_what_cannot_be_built_is_told_before_a_run():
     ("kind", "wrap", "says"),
     [
         ("text", {}, r"A2C cannot be built for .*Strange, whose observations are Text\(.*TypeError"),
-        ("dict", {"obs_scale": 0.5}, r"wrap.obs_scale=0.5: observations are Dict\(.*only a Box is scaled"),
+        ("dict", {"obs_scale": 0.5}, r"wrap.obs_scale=0.5: observations are Dict\(.*only a Box can be scaled"),
         ("nope", {}, r"Strange' with the options {'kind': 'nope'} raised KeyError: 'nope'"),
     ],
 )

@@ -108,7 +108,7 @@ class SB3:
         """
         if order.start is None or order.start.member == order.member:
             return tree
-        own = fetch(order.own) if order.own is not None else tree
+        own = fetch(order.own) if "own" in self.links and order.own is not None else tree
         if _architecture(own) != _architecture(tree):
             own = {**own, "optimisers": {}}
         for part, none, policy in (("optimisers", {}, "inherit_optimiser"), ("buffer", None, "inherit_buffer")):

@@ -37,7 +37,7 @@ def proposal_lines(data: Sequence[dict[str, Json]]) -> Iterator[str]:
 def _behind(why: dict[str, Json]) -> Iterator[str]:
     yield f"  model behind the last: {formats.hparams(why['model'])}"
     if region := why.get("region"):
-        restarted = ", just restarted" if region.get("restarted", region.get("anew")) else ""  # older runs say anew
+        restarted = ", just now" if region.get("restarted", region.get("anew")) else ""  # older runs say anew
         share = f"{region['radius']:.0%} of categories may differ"
         times = formats.count(region["restarts"], "time")
         yield f"  trust region: side {region['side']:g}, {share}, restarted {times}{restarted}"

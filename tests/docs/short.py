@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
+import subprocess
 import sys
-import threading
+import time
+import urllib.error
+import urllib.request
 
 SHORT = ("population=2", "interval=2k", "stop.steps=4k")
 """For whatever trains in an environment; all else is quick as it is."""
@@ -22,9 +24,29 @@ def shortened(words: list[str]) -> list[str]:
     return [*words, "-m", *SHORT, *extra]
 
 
+def visited(words: list[str]) -> None:
+    """Start the dashboard on a free port, load its page, and stop it."""
+    command = [sys.executable, "-m", "evolute", *words, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as served:
+        assert served.stdout is not None
+        address = next(word for line in served.stdout for word in line.split() if word.startswith("http://"))
+        try:
+            for attempt in range(50):
+                try:
+                    urllib.request.urlopen(address, timeout=30)
+                    break
+                except urllib.error.URLError:
+                    if attempt == 49:
+                        raise
+                    time.sleep(0.2)
+        finally:
+            served.kill()
+
+
 if __name__ == "__main__":
     from evolute.cli.main import main
 
     if sys.argv[1:2] == ["dashboard"]:
-        threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    main(shortened(sys.argv[1:]))
+        visited(sys.argv[1:])
+    else:
+        main(shortened(sys.argv[1:]))

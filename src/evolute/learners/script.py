@@ -4,8 +4,8 @@ For every turn `command` is started with one more argument, the path of a JSON f
 
     {"hparams": {"lr": 0.001}, "steps": 1000, "seed": 7, "start": "…/start", "save": "…/save", "metrics": "…/metrics.json"}
 
-It trains for so many steps, from the files in the folder `start`, or afresh if that is null. Then it writes its new files
-into the folder `save`, and {"score": 1.0} with any other numbers into the file `metrics`.
+It trains for that many steps, from the files in the folder `start`, or from scratch if that is null. Then it writes its new
+files into the folder `save`, and {"score": 1.0} with any other numbers into the file `metrics`.
 """
 
 from __future__ import annotations
@@ -105,14 +105,14 @@ class script:  # noqa: N801 - a plug-in is named as users write it
 
     def _told(self, folder: Path, metrics: Path) -> Mapping[str, Any]:
         try:
-            told = json.loads(metrics.read_text())
+            numbers = json.loads(metrics.read_text())
         except FileNotFoundError:
             self._fail(folder, "did not write the file `metrics` of its order")
         except ValueError as error:
             self._fail(folder, f"wrote metrics that are no JSON ({error}): {metrics.read_bytes()[:60]!r}")
-        if not isinstance(told, dict):
-            self._fail(folder, f"wrote metrics that are no JSON object: {str(told)[:60]}")
-        return told
+        if not isinstance(numbers, dict):
+            self._fail(folder, f"wrote metrics that are no JSON object: {str(numbers)[:60]}")
+        return numbers
 
     def _fail(self, folder: Path, what: str) -> NoReturn:
         raise TurnError(f"{last_lines(folder / 'printed')}\n{shlex.join(self._command)} {what}") from None

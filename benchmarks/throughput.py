@@ -296,7 +296,7 @@ def gather(options: dict[str, Any]) -> dict[str, float]:
     found = []
     for _ in range(options["turns"]):
         started = time.perf_counter()
-        cohort = worker._assemble(orders)
+        cohort = worker._starts(orders)
         members.spread(stacked([state.train for state in cohort], 16))
         members.spread(stacked([state.envs for state in cohort], 16))
         found.append(time.perf_counter() - started)

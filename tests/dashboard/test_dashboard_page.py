@@ -10,11 +10,11 @@ import pytest
 from tests.dashboard.browser import Visit, chromium
 from tests.report import synthetic
 
+pytestmark = pytest.mark.slow(reason="the live pages in a real Chromium")
 EVOLUTE = [sys.executable, "-m", "evolute"]
 SLOW = """
 import time
 
-pytestmark = pytest.mark.slow(reason="the live pages in a real Chromium")
 def train(state, hparams, steps, seed):
     time.sleep(0.05)
     total = (0.0 if state is None else state) + hparams["h"]

@@ -20,7 +20,7 @@ from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
 from evolute.core.order import Json
 from evolute.core.population import Population, best
-from evolute.core.protocols import Exporter, JoinedEngine
+from evolute.core.protocols import Engine, Exporter, JoinedEngine
 from evolute.core.resume import RemakeError, UnrepeatableError
 from evolute.core.rng import derive
 from evolute.core.worker import Worker
@@ -181,31 +181,36 @@ class Session:
         if config.settings.init.from_ is not None:
             fork.restock(self.folder)
         self.how.announce({"choices": dict(self.parts.learner.choices), "folder": str(self.folder.resolve())})
-        engine = config.engine.maker(self._worker(), config.settings.limit, **config.engine.settings)
+        with Interrupts().installed() as interrupts:  # before there are workers, so that a signal leaves none behind
+            engine = config.engine.maker(self._worker(), config.settings.limit, **config.engine.settings)
+            with contextlib.closing(engine):
+                return self._train(engine, interrupts)
+
+    def _train(self, engine: Engine, interrupts: Interrupts) -> bool:
+        config = self.parts.config
         repeatable = self.parts.learner.repeatable and not self.journal.meta.unrepeatable
         rhythm = None if config.settings.durable == "auto" else config.settings.durable
         keep = config.settings.keep
         keeper = Keeper(engine, self.journal, self._checkpoints, keep, rhythm, eager=not repeatable, notify=self._watch)
         restorer = Restorer(self.parts.setup, self.journal, self._checkpoints, engine, keeper, self._watch)
-        with contextlib.closing(engine), Interrupts().installed() as interrupts:
-            with interrupts.allowed():
-                position = restorer.restore(repeatable=repeatable)
-            if position.decisions:
-                turn = min(member.turns for member in position.population.members)
-                self._watch(Notice(f"resuming {self.folder} at turn {turn}"))
-            for advice in self.parts.advice:
-                self._watch(Notice(advice, warning=True))
-            self._logs.start(sinks(config.settings.log), LoggedRun(self.folder, self.journal.meta), position.population)
-            self.how.begin(self.folder, config, position.population)
-            loop = Loop(self.parts.setup, position, engine, self.journal, keeper, self._watch, interrupts)
-            try:
-                loop.run()
-            except UnrepeatableError:
-                return False
-            finally:
-                self._logs.close(loop.population)
-            with interrupts.allowed():
-                self._evaluate_best()
+        with interrupts.allowed():
+            position = restorer.restore(repeatable=repeatable)
+        if position.decisions:
+            turn = min(member.turns for member in position.population.members)
+            self._watch(Notice(f"resuming {self.folder} at turn {turn}"))
+        for advice in self.parts.advice:
+            self._watch(Notice(advice, warning=True))
+        self._logs.start(sinks(config.settings.log), LoggedRun(self.folder, self.journal.meta), position.population)
+        self.how.begin(self.folder, config, position.population)
+        loop = Loop(self.parts.setup, position, engine, self.journal, keeper, self._watch, interrupts)
+        try:
+            loop.run()
+        except UnrepeatableError:
+            return False
+        finally:
+            self._logs.close(loop.population)
+        with interrupts.allowed():
+            self._evaluate_best()
         return True
 
     def _worker(self) -> Worker:

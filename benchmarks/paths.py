@@ -3,13 +3,14 @@
 Each arm is one run of several members that inherit nothing, so a seed is a member. A run that was stopped is resumed by the
 same command. What is compared is each seed's mean return over 100 fresh episodes after training, by interquartile means with
 95 % bootstrap intervals, and by how many seeds are above a mark that one gait of HalfCheetah reaches and the other does not.
-What has been measured is kept in `paths.json` beside this file.
+What has been measured is kept in `paths.json` beside this file. Its first results were not made by this program but by one
+that patched a clone of commit 26899eb, which also drew minibatches by a true random permutation (`shuffle`: "random").
 
     python benchmarks/paths.py run HalfCheetah --seed 0 --seeds 10     # trains both arms where results are missing
     python benchmarks/paths.py table                                   # everything measured so far
     python benchmarks/paths.py check                                   # before a release: fails if an arm is clearly worse
 
-`check` trains 12 seeds of each arm on HalfCheetah for 400k steps (20 minutes on two cores) and compares the score at the end
+`check` trains 12 seeds of each arm on HalfCheetah for 400k steps  and compares the score at the end
 of training. `power` simulates it with the scores in `paths.json`: how often an arm whose scores are a quarter lower is
 noticed, and how often two equal arms are called different.
 """

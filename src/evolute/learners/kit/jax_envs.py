@@ -55,11 +55,14 @@ def structure(env: JaxEnv) -> Any:
     return jax.tree.structure(jax.eval_shape(env.reset, jax.random.key(0))[0])
 
 
-def restarted(env: JaxEnv, moved: Any, ended: jax.Array, keys: jax.Array) -> tuple[list[Any], jax.Array]:
-    """The leaves and observations after a step, with a new episode in each environment whose episode `ended`."""
+def restarted(env: JaxEnv, moved: Any, ended: jax.Array, key: jax.Array, number: jax.Array) -> tuple[list[Any], jax.Array]:
+    """The leaves and observations after a step, with a new episode in each environment whose episode `ended`.
+
+    Their keys are drawn only if there is such an episode: at most steps there is none.
+    """
 
     def fresh() -> tuple[list[Any], jax.Array]:
-        new, obs = jax.vmap(env.reset)(keys)
+        new, obs = jax.vmap(env.reset)(keys(key, number, ended.shape[0]))
         states, obs = jax.tree.map(partial(where, ended), (new, obs), (moved.state, moved.obs))
         return jax.tree.leaves(states), obs
 

@@ -113,7 +113,7 @@ def _collect(
             return h.discount * cut * networks.value(spec.network, weights, seen(moved.obs), memory)
 
         extra = jax.lax.cond(jnp.any(cut), beyond, lambda: jnp.zeros(spec.envs))
-        states, obs = jax_envs.restarted(env, moved, ended, jax_envs.keys(stepping, 2 * time + 1, spec.envs))
+        states, obs = jax_envs.restarted(env, moved, ended, stepping, 2 * time + 1)
         returned, length = envs.episode_return + reward, envs.episode_length + 1
         ends = ended.astype(jnp.float32)
         row = (envs.obs, action, outputs, value, reward, extra, ends, returned, length)

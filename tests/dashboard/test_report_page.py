@@ -42,6 +42,17 @@ def test_the_report_opens_offline_without_errors(browser, report, theme, width):
         assert {address.split(":")[0] for address in visit.asked} <= {"file", "data"}
 
 
+def test_every_plot_is_below_the_heading_that_it_was_given(browser, report):
+    with Visit(browser, offline=True) as visit:
+        visit.page.goto(report.as_uri())
+        visit.page.wait_for_selector(".chart canvas")
+        data = visit.page.evaluate("JSON.parse(document.getElementById('data').textContent)")
+        under = "all => all.map(chart => [chart.dataset.key, chart.parentElement.previousElementSibling.textContent])"
+        shown = visit.page.eval_on_selector_all(".chart", under)
+        assert shown == [[chart["key"], chart["section"]] for chart in data["charts"]]
+        assert len({section for _, section in shown}) == 5
+
+
 def test_hovering_tells_the_value_that_the_journal_has(browser, report):
     with Visit(browser, offline=True) as visit:
         visit.page.goto(report.as_uri())

@@ -1,4 +1,4 @@
-"""Static pictures and the report as files."""
+"""Static plots and the report as files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers behind the pictures equal the journal's, read there in another way."""
+"""The numbers behind the plots equal the journal's, read there in another way."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_the_parameter_that_decides_gains_is_the_important_one(tmp_path):
 def test_importance_says_nothing_of_too_few_gains(tmp_path):
     few = TurnTable.read(synthetic.synthetic(tmp_path / "few", members=4, turns=3))
     assert importance.importance(few) == {}
-    assert importance.chart(few) is None
+    assert importance.charts(few) == []
 
 
 def test_diversity_is_one_for_uniform_draws_and_falls_to_zero_for_copies(table, tmp_path):
@@ -171,7 +171,7 @@ def test_a_models_predictions_are_set_against_what_was_gained(tmp_path):
     assert {"predictions", "region", "weights-activation"} <= keys
 
 
-def test_big_pictures_are_thinned_and_say_so(tmp_path, monkeypatch):
+def test_big_plots_are_thinned_and_say_so(tmp_path, monkeypatch):
     table = TurnTable.read(synthetic.synthetic(tmp_path / "long", members=16, turns=100))
     monkeypatch.setattr("evolute.report.figures.downsample.stride.__defaults__", (300,))
     chart = by_member(table)
@@ -188,7 +188,7 @@ def test_json_has_six_digits_and_no_infinity(table):
             assert all(value is None or math.isfinite(value) for value in [*series["x"], *series["y"]])
 
 
-def test_a_run_without_a_finished_turn_has_no_pictures(tmp_path):
+def test_a_run_without_a_finished_turn_has_no_plots(tmp_path):
     assert charts(TurnTable.read(synthetic.synthetic(tmp_path / "empty", members=4, turns=0, ended=None))) == []
 
 

@@ -1,4 +1,4 @@
-"""Without matplotlib only pictures as files are missing, and a line says how to get it."""
+"""Without matplotlib only plots as files are missing, and a line says how to get it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def evolute(place, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_plot_says_in_one_line_what_to_install(place):
     done = evolute(place, "plot", "run-0")
-    assert (done.returncode, done.stderr) == (2, f"error: pictures need matplotlib: {INSTALL}\n")
+    assert (done.returncode, done.stderr) == (2, f"error: plots need matplotlib: {INSTALL}\n")
 
 
-def test_compare_prints_its_table_and_leaves_out_the_default_picture(place):
+def test_compare_prints_its_table_and_leaves_out_the_default_plot(place):
     done = evolute(place, "compare", "run-0", "run-1")
     assert done.returncode == 0
     assert "interquartile mean" in done.stdout
-    assert done.stderr == f"no picture: pictures need matplotlib: {INSTALL}\n"
+    assert done.stderr == f"no plot: plots need matplotlib: {INSTALL}\n"
     assert not (place / "comparison.png").exists()
 
 
 def test_compare_fails_if_a_picture_was_asked_for(place):
     done = evolute(place, "compare", "run-0", "run-1", "-o", "mine.png")
-    assert (done.returncode, done.stderr) == (2, f"error: pictures need matplotlib: {INSTALL}\n")
+    assert (done.returncode, done.stderr) == (2, f"error: plots need matplotlib: {INSTALL}\n")
     assert "interquartile mean" in done.stdout
 
 

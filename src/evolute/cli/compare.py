@@ -35,13 +35,13 @@ def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> Non
 
 
 def _draw(tables: Sequence[TurnTable], path: Path | None, *, as_json: bool) -> None:
-    """The picture; if nobody asked for it, it is left out where it cannot be drawn."""
+    """The plot; if nobody asked for it, it is left out where it cannot be drawn."""
     try:
         from evolute.report import draw
     except ConfigError as error:
         if path is not None:
             raise
-        print(f"no picture: {error}", file=sys.stderr)
+        print(f"no plot: {error}", file=sys.stderr)
         return
     path = path or PLOT
     draw.write(charts(tables), "comparison", path)

@@ -1,4 +1,4 @@
-"""Pictures as PNG or SVG files, drawn by matplotlib from the same data as the pages."""
+"""Plots as PNG or SVG files, drawn by matplotlib from the same data as the pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ try:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter
 except ImportError as error:
-    raise ConfigError("pictures need matplotlib: pip install 'evolute[plot]'") from error
+    raise ConfigError("plots need matplotlib: pip install 'evolute[plot]'") from error
 
 CYCLE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7a00", "#7f7f7f"]
 """Okabe and Ito's colours, which people with colour-blindness can tell apart."""
@@ -37,11 +37,11 @@ NIGHT = {
     "legend.facecolor": "#1a1f27",
 }
 SAFE = {"text.parse_math": False, "svg.hashsalt": "evolute"}
-"""Names of runs and parameters are text, whatever is in them; and equal pictures are equal files."""
+"""Names of runs and parameters are text, whatever is in them; and equal plots are equal files."""
 
 
 def write(charts: Sequence[Chart], title: str, path: Path, *, dark: bool = False) -> None:
-    """All charts as one picture, in the format that the file's name says."""
+    """All charts as one figure, in the format that the file's name says."""
     style: dict[Any, Any] = {**SAFE, **(NIGHT if dark else DAY)}
     with rc_context(style):
         figure = drawn(charts, title, dark=dark)

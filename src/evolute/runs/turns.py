@@ -1,4 +1,4 @@
-"""All finished turns of a run as columns, read straight from its journal: what pictures and data frames are made of.
+"""All finished turns of a run as columns, read straight from its journal: what plots and data frames are made of.
 
 A row is a turn; rows are in order of arrival, so the turn that another one continued is always in a row before it.
 """

@@ -96,7 +96,7 @@ def estimated(figure: Callable[..., float], *samples: Numbers) -> Estimate:
 
 
 def comparison(tables: Sequence[TurnTable]) -> dict[str, Json]:
-    """The arms, best first, the pairs of them, and the pictures."""
+    """The arms, best first, the pairs of them, and the plots."""
     ranked = sorted(arms(tables), key=lambda arm: -iqm(arm.scores))
     pairs = [(one, other, estimated(improvement, one.scores, other.scores)) for one, other in combinations(ranked, 2)]
     return {

@@ -1,4 +1,4 @@
-"""A run as a page shows it: what it is, who is best, what it took, hints, members, the best schedule and all pictures."""
+"""A run as a page shows it: what it is, who is best, what it took, hints, members, the best schedule and all plots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evolute.core.order import Json
 from evolute.report import formats
 from evolute.report.data.hints import hints
 from evolute.report.data.members import table_row
-from evolute.report.figures.all import charts
+from evolute.report.figures.all import sections
 from evolute.report.figures.chart import short, to_json
 from evolute.report.figures.downsample import every, stride
 from evolute.report.figures.speed import totals
@@ -38,7 +38,7 @@ def page_data(table: TurnTable) -> dict[str, Json]:
         "members": [_member(table, slot) for slot in range(table.size)],
         "schedule": _schedule(table),
         "notes": [f"{body.get('text') or kind}" for _, kind, body in table.notes],
-        "charts": [to_json(chart) for chart in charts(table)],
+        "charts": [{**to_json(chart), "section": title} for title, group in sections(table).items() for chart in group],
     }
 
 

@@ -1,1 +1,1 @@
-"""The data behind every picture, as plain functions on a run's table, and the pictures of a run in their order."""
+"""The data behind every plot, as plain functions on a run's table, and the plots of a run in their order."""

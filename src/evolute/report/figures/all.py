@@ -1,4 +1,4 @@
-"""The pictures of a run, in the order in which a page shows them."""
+"""The plots of a run, in the order in which files and pages show them. A new plot gets its line here."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from evolute.report.figures.paths import paths
 from evolute.runs.turns import TurnTable
 
 
-def charts(table: TurnTable) -> list[Chart]:
-    """Curves, family, hyper-parameters, importance, diversity, the strategy's model, time and steps."""
+def sections(table: TurnTable) -> dict[str, list[Chart]]:
+    """All plots, by the heading that a page puts them under."""
     if not len(table):
-        return []
-    mattered = importance.chart(table)
-    return [
-        by_line(table),
-        by_member(table),
-        tree(table),
-        *paths(table),
-        *([] if mattered is None else [mattered]),
-        *diversity.charts(table),
-        *model.charts(table),
-        *speed.charts(table),
-    ]
+        return {}
+    return {
+        "Learning": [by_line(table), by_member(table)],
+        "Descent": [tree(table), diversity.of_descent(table)],
+        "Hyper-parameters": [*paths(table), *importance.charts(table), *diversity.of_hparams(table)],
+        "The strategy's model": model.charts(table),
+        "Time and steps": speed.charts(table),
+    }
+
+
+def charts(table: TurnTable) -> list[Chart]:
+    """All plots, without headings."""
+    return [chart for section in sections(table).values() for chart in section]

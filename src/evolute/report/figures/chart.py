@@ -1,4 +1,4 @@
-"""A picture as plain data: axes with units and series of points. Drawn by matplotlib or in a browser, the same either way."""
+"""A plot as plain data: axes with units and series of points. Drawn by matplotlib or in a browser, the same either way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Role = Literal["winner", "member", "living", "extinct", "takeover", "failure", "
 Kind = Literal["line", "steps", "points", "bars", "links"]
 """How a series is drawn; links are pairs of points, each joined by itself."""
 BUDGET = 60_000
-"""How many points a picture may have before it is thinned."""
+"""How many points a plot may have before it is thinned."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """One picture. `key` names it in files and pages, `note` says how to read it and what was left out."""
+    """One plot. `key` names it in files and pages, `note` says how to read it and what was left out."""
 
     key: str
     title: str
@@ -51,7 +51,7 @@ class Chart:
 
 
 def to_json(chart: Chart) -> dict[str, Any]:
-    """The picture for a browser: numbers to six digits, what is not finite as null."""
+    """The plot for a browser: numbers to six digits, what is not finite as null."""
     return {
         "key": chart.key,
         "title": chart.title,

@@ -40,26 +40,25 @@ def founders(table: TurnTable) -> Numbers:
     return np.bincount(pairs[0], minlength=int(table.turn.max()) + 1 if len(table) else 0)
 
 
-def charts(table: TurnTable) -> list[Chart]:
-    """Diversity over time, of hyper-parameters and of descent."""
-    if not len(table):
-        return []
+def of_hparams(table: TurnTable) -> list[Chart]:
+    """The spread of each hyper-parameter over the turns; nothing if none is evolved."""
+    turns, step = _turns(table)
+    series = [Series(name, turns, spread(table, name)[::step].tolist()) for name in table.space]
+    note = "1 is as wide as a uniform draw from the range, 0 means that all members have the same value."
+    y = Axis("spread (1 = uniform draw)")
+    chart = Chart("diversity", "Diversity of hyper-parameters", Axis("turn"), y, series, joined(note, sampling_note(step)))
+    return [chart] if series else []
+
+
+def of_descent(table: TurnTable) -> Chart:
+    """How many fresh starts still have descendants, over the turns."""
+    turns, step = _turns(table)
+    living = Series("fresh starts with descendants", turns, founders(table)[::step].tolist(), kind="steps")
+    return Chart("founders", "Whose weights are left", Axis("turn"), Axis("fresh starts with descendants"), [living])
+
+
+def _turns(table: TurnTable) -> tuple[list[int], int]:
+    """The turns that are drawn, and one in how many that is."""
     turns = np.arange(int(table.turn.max()) + 1)
     step = stride(len(turns) * (len(table.space) + 1))
-    x = turns[::step].tolist()
-    series = [Series(name, x, spread(table, name)[::step].tolist()) for name in table.space]
-    shown = [] if not series else [_spread_chart(series, step)]
-    living = Series("fresh starts with descendants", x, founders(table)[::step].tolist(), kind="steps")
-    return [*shown, Chart("founders", "Whose weights are left", Axis("turn"), Axis("fresh starts with descendants"), [living])]
-
-
-def _spread_chart(series: list[Series], step: int) -> Chart:
-    note = "1 is as wide as a uniform draw from the range, 0 means that all members have the same value."
-    return Chart(
-        "diversity",
-        "Diversity of hyper-parameters",
-        Axis("turn"),
-        Axis("spread (1 = uniform draw)"),
-        series,
-        joined(note, sampling_note(step)),
-    )
+    return turns[::step].tolist(), step

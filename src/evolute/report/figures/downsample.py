@@ -1,4 +1,4 @@
-"""Draws fewer points where a picture would have too many, and says so."""
+"""Draws fewer points where a plot would have too many, and says so."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def every(rows: Sequence[int] | Numbers, step: int) -> Numbers:
 
 
 def sampling_note(step: int, what: str = "turn") -> str:
-    """The sentence that says how much of a picture is drawn."""
+    """The sentence that says how much of a plot is drawn."""
     return "" if step == 1 else f"One {what} in {step} is drawn."
 
 

@@ -46,25 +46,19 @@ def ranked(turn: Numbers, gain: Numbers) -> Numbers:
     return rank
 
 
-def chart(table: TurnTable) -> Chart | None:
-    """The shares as bars."""
+def charts(table: TurnTable) -> list[Chart]:
+    """The shares as bars; nothing if there are too few turns to say."""
     shares = importance(table)
     if not shares:
-        return None
+        return []
     names = list(shares)
     bars = Series("share", list(range(len(names))), [100 * share for share in shares.values()], "plain", "bars")
     note = (
-        "How much of the difference between members' gains within a turn the value of each parameter explains, less chance. "
-        "Few per cent are usual where scores are noisy."
+        "How much of the difference between members' gains within a turn the value of each parameter explains, beyond what "
+        "pure chance would give. A few per cent are usual where scores are noisy."
     )
-    return Chart(
-        "importance",
-        "Which hyper-parameter mattered",
-        Axis("", categories=names),
-        Axis("share of gains explained (%)"),
-        [bars],
-        note,
-    )
+    x, y = Axis("", categories=names), Axis("share of gains explained (%)")
+    return [Chart("importance", "Which hyper-parameter mattered", x, y, [bars], note)]
 
 
 def _explained(units: Numbers, rank: Numbers) -> float:

@@ -29,7 +29,7 @@ def predictions(table: TurnTable) -> tuple[Numbers, Numbers, Numbers, Numbers]:
 
 
 def charts(table: TurnTable) -> list[Chart]:
-    """The pictures that a Bayesian strategy's journal gives; none for other strategies."""
+    """The plots that a Bayesian strategy's journal gives; none for other strategies."""
     shown = [_predicted(table)]
     sides = [
         ("side of the box", lambda why: why["region"]["side"]),

@@ -14,7 +14,7 @@ from evolute.runs.turns import Numbers, TurnTable
 
 
 def paths(table: TurnTable) -> list[Chart]:
-    """One picture for each hyper-parameter of the space."""
+    """One plot for each hyper-parameter of the space."""
     return [path(table, name) for name in table.space]
 
 

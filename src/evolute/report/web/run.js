@@ -1,16 +1,7 @@
-// One run on a page: headline, hints, figures, pictures and tables. Used by the report and by the dashboard.
+// One run on a page: headline, hints, figures, plots and tables. Used by the report and by the dashboard.
 "use strict";
 const RunPage = (() => {
   const { Chart, create, number, sortable } = Charts;
-  const SECTIONS = [
-    ["Learning", ["curves-by-line", "curves-by-member"]],
-    ["Descent", ["family", "founders"]],
-    ["Hyper-parameters", ["hparam-", "importance", "diversity"]],
-    ["The strategy's model", ["predictions", "region", "weights-"]],
-    ["Time and steps", ["steps", "speed", "failures"]],
-  ];
-  const section = (key) => SECTIONS.findIndex(([, keys]) => keys.some((start) => key === start || (start.endsWith("-") && key.startsWith(start))));
-
   function members(run) {
     const columns = ["member", "score", "turns", "steps", "weights", ...run.hparams];
     return [columns, run.members.map((one) => [one.member, one.score, one.turns, one.steps, one.weights, ...one.values])];
@@ -24,25 +15,28 @@ const RunPage = (() => {
       this.head = create("header");
       this.hints = create("ul", { className: "hints" });
       this.facts = create("dl", { className: "facts" });
-      this.pictures = create("div");
-      this.groups = SECTIONS.map(([title]) => {
-        const grid = create("div", { className: "grid" });
-        const group = create("section", { hidden: true }, create("h2", { textContent: title }), grid);
-        this.pictures.append(group);
-        return { group, grid };
-      });
+      this.plots = create("div");
+      this.grids = new Map();
       const [columns, rows] = members(run);
       const best = (row) => this.run.best !== null && row[0] === this.run.best.member;
       this.table = sortable(columns, rows, { sort: 1, falling: true, mark: (row) => best(row) });
       this.schedule = create("div", { className: "scroll" });
       this.notes = create("ul");
       root.replaceChildren(
-        this.head, this.hints, this.facts, this.pictures,
+        this.head, this.hints, this.facts, this.plots,
         create("section", {}, create("h2", { textContent: "Members" }), create("div", { className: "scroll members" }, this.table)),
         create("section", {}, create("h2", { textContent: "Schedule of the best" }), this.schedule),
         this.notes,
       );
       this.update(run);
+    }
+
+    place(sections) {
+      if (sections.every((title) => this.grids.has(title))) return;
+      this.plots.replaceChildren(...sections.map((title) => {
+        if (!this.grids.has(title)) this.grids.set(title, create("div", { className: "grid" }));
+        return create("section", {}, create("h2", { textContent: title }), this.grids.get(title));
+      }));
     }
 
     update(run) {
@@ -57,14 +51,13 @@ const RunPage = (() => {
       this.hints.hidden = run.hints.length === 0;
       this.hints.replaceChildren(...run.hints.map((text) => create("li", { textContent: text })));
       this.facts.replaceChildren(...run.facts.flatMap(([name, value]) => [create("div", {}, create("dt", { textContent: name }), create("dd", { textContent: value }))]));
+      this.place([...new Set(run.charts.map((spec) => spec.section))]);
       for (const spec of run.charts) {
         const chart = this.charts.get(spec.key);
         if (chart) { chart.update(spec); continue; }
-        const place = this.groups[Math.max(section(spec.key), 0)];
         const made = new Chart(spec);
         this.charts.set(spec.key, made);
-        place.group.hidden = false;
-        place.grid.append(made.element);
+        this.grids.get(spec.section).append(made.element);
         made.draw();
       }
       this.table.refill(members(run)[1]);

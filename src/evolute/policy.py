@@ -20,7 +20,7 @@ LIMIT = 10.0
 
 
 class Policy:
-    """Acts on observations, one at a time or in batches. One with memory goes on from its last call until `reset`.
+    """Acts on observations, one at a time or in batches. One with memory continues from its last call until `reset`.
 
     `about` describes the network and the actions, and names the torso and the head that act; those of old files are PPO's.
     """

@@ -151,8 +151,8 @@ def from_a_healthy_member(population, order):
     ("change", "message"),
     [
         (lambda population, order: None, "got no order"),
-        (from_the_failed_turn, "goes on from a turn that failed"),
-        (from_an_older_state, "goes on from a state that is gone"),
+        (from_the_failed_turn, "continues from a turn that failed"),
+        (from_an_older_state, "continues from a state that is gone"),
         (from_another_failed_member, "which failed too"),
     ],
 )

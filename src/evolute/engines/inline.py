@@ -50,5 +50,5 @@ class Inline:
 
 
 def inline(worker: Worker, limit: float | None) -> Inline:
-    """An engine around one worker; `limit` is how many seconds a turn may take."""
+    """Trains in this process; with `limit`, the seconds that a turn may take, in a child process that can be killed."""
     return Inline(worker if limit is None else TrainerProcess(worker, limit))

@@ -1,4 +1,4 @@
-"""Where a child process was when it hung or crashed, as Python's fault handler tells it.
+"""Where a child process was when it hung or crashed, as Python's fault handler reports it.
 
 The child writes into a file that its parent has opened: on a crash by itself, otherwise when the parent asks by a signal.
 That works in the middle of anything, also in C code that never returns.

@@ -24,7 +24,7 @@ def bg_pbt(
 ) -> Rungs:
     """BG-PBT without architectures.
 
-    `candidates` is how many random members start, by default three for each that goes on; their turns count in the run.
+    `candidates` is how many random members start, by default three for each slot; their turns count in the run.
     The model learns from the newest `rows` turns; its upper bound is `width` standard deviations above its mean.
     """
     evolution = Evolution(plan, truncation(quantile), BgPbtExplore(plan.interval, rows, width), burn_in=burn_in)

@@ -1,4 +1,4 @@
-"""A start with more members than there are slots: each slot trains several fresh ones, a turn each, and the best go on.
+"""A start with more members than there are slots: each slot trains several fresh ones, a turn each, and the best continue.
 
 This is a single rung, BG-PBT's 24 → 8: 8 slots with three fresh members each (arXiv 2207.09405, section 3.1). States that
 may still be chosen are retained.
@@ -28,7 +28,7 @@ class Rungs:
     def __post_init__(self) -> None:
         size = self.evolution.plan.size
         if self.candidates < size:
-            raise ValueError(f"candidates={self.candidates}: must be at least the population's {size}, since the best go on")
+            raise ValueError(f"candidates={self.candidates}: must be at least the population's {size}, since the best continue")
 
     @property
     def fresh_per_slot(self) -> int:

@@ -88,7 +88,7 @@ class _Checked:
 
 
 def _check_rescues(population: Population, ready: Sequence[int], orders: Sequence[Order], retained: Collection[Ref]) -> None:
-    """A member whose turn failed goes on from a healthy member's state, its own last good state, or fresh weights.
+    """A member whose turn failed continues from a healthy member's state, its own last good state, or fresh weights.
 
     A state that the strategy retains is as good, whoever made it.
     """
@@ -100,12 +100,12 @@ def _check_rescues(population: Population, ready: Sequence[int], orders: Sequenc
         start = by_member[slot].start
         if start is None:
             continue
-        assert not population.find(start).failed, f"member {slot} failed its last turn, and goes on from a turn that failed"
+        assert not population.find(start).failed, f"member {slot} failed its last turn, and continues from a turn that failed"
         donor = population[start.member]
         if start in retained:
             continue
-        assert donor.latest is not None, f"member {slot} failed its last turn, and goes on from a state that is gone"
-        assert start == donor.latest.ref, f"member {slot} failed its last turn, and goes on from a state that is gone"
+        assert donor.latest is not None, f"member {slot} failed its last turn, and continues from a state that is gone"
+        assert start == donor.latest.ref, f"member {slot} failed its last turn, and continues from a state that is gone"
         assert donor.slot == slot or not donor.failed, (
             f"member {slot} failed its last turn, and inherits from member {donor.slot}, which failed too"
         )

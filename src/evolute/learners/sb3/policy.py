@@ -16,7 +16,7 @@ from evolute.learners.sb3.model import Built
 
 @dataclass
 class SB3Policy:
-    """Acts on one observation at a time. One with memory goes on from its last call until `reset`."""
+    """Acts on one observation at a time. One with memory continues from its last call until `reset`."""
 
     built: Built
     suffix: str = ".zip"

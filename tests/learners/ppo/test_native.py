@@ -1,6 +1,7 @@
 """Machine code against the same mathematics in JAX and numpy."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -43,11 +44,19 @@ def check(network, rows):
         parts = networks.grouped(network, weights)
         return *networks.twins(network, parts, obs), {"log_std": parts["log_std"]} if network.spread else {}
 
-    predictions, back = jax.vjp(lambda weights: dense.predict(network, weights, obs), weights)
-    expected, back_in_jax = jax.vjp(theirs, weights)
+    shapes = jax.eval_shape(theirs, weights)
+    gradients = jax.tree.map(lambda leaf: numbers(*leaf.shape, seed=2), shapes)
+    predictions, gradient = learnt(lambda weights: dense.predict(network, weights, obs), weights, gradients)
+    expected, expected_gradient = learnt(theirs, weights, gradients)
     jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=5e-6), predictions, expected)
-    gradients = jax.tree.map(lambda leaf: numbers(*leaf.shape, seed=2), predictions)
-    np.testing.assert_allclose(back(gradients)[0], back_in_jax(gradients)[0], rtol=1e-4, atol=2e-4)
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-4, atol=2e-4)
+
+
+@partial(jax.jit, static_argnums=0)
+def learnt(predict, weights, gradients):
+    """Predictions, and what their gradients are for the weights."""
+    predictions, back = jax.vjp(predict, weights)
+    return predictions, back(gradients)[0]
 
 
 @pytest.mark.parametrize(("network", "rows"), SHAPES)

@@ -23,6 +23,17 @@ def random_weights(network):
     return RNG.normal(size=networks.size(network)).astype(np.float32) * 0.2
 
 
+def with_gradients(f, *given):
+    """What f makes, and its gradients by all that it is given; one program, as operations compiled one by one take long."""
+
+    def loss(*given):
+        made = f(*given)
+        return jnp.sum(jnp.sin(made)), made
+
+    gradients, made = jax.jit(jax.grad(loss, argnums=tuple(range(len(given))), has_aux=True))(*given)
+    return made, gradients
+
+
 def test_fresh_weights_are_orthogonal_with_the_gains_of_the_reference():
     network = Network((4,), 2)
     arrays = networks.unpacked(network, networks.initial(network, np.random.default_rng(1)))
@@ -54,9 +65,9 @@ def test_a_convolution_over_patches_is_a_convolution(side, stride, padding):
         made = jax.lax.conv_general_dilated(x, weights["c/w"], (stride, stride), pads, dimension_numbers=numbers)
         return made + weights["c/b"]
 
-    np.testing.assert_allclose(ours(weights, x), theirs(weights, x), rtol=1e-4, atol=1e-4)
-    gradients = [jax.grad(lambda w, x, f=f: jnp.sum(jnp.sin(f(w, x))), argnums=(0, 1))(weights, x) for f in (ours, theirs)]
-    for one, other in zip(jax.tree.leaves(gradients[0]), jax.tree.leaves(gradients[1]), strict=True):
+    (made, gradients), (expected, others) = (with_gradients(convolve, weights, x) for convolve in (ours, theirs))
+    np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-4)
+    for one, other in zip(jax.tree.leaves(gradients), jax.tree.leaves(others), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
 
 
@@ -70,8 +81,7 @@ def test_pooling_over_shifts_is_pooling(size):
 @pytest.mark.parametrize("width", [2, 64])
 def test_the_gradient_of_a_product_is_that_of_jax(width):
     x, w = jnp.asarray(RNG.normal(size=(3, 5, 7)), jnp.float32), jnp.asarray(RNG.normal(size=(7, width)), jnp.float32)
-    ours = jax.grad(lambda x, w: jnp.sum(jnp.sin(layers.product(x, w))), argnums=(0, 1))(x, w)
-    theirs = jax.grad(lambda x, w: jnp.sum(jnp.sin(x @ w)), argnums=(0, 1))(x, w)
+    (_, ours), (_, theirs) = with_gradients(layers.product, x, w), with_gradients(jnp.matmul, x, w)
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
@@ -80,12 +90,18 @@ def test_the_gradient_of_a_product_is_that_of_jax(width):
 def test_twins_taken_together_are_the_two_networks(widths):
     network = Network((3,), 2, spread=2, widths=widths)
     vector = jnp.asarray(random_weights(network))
-    weights, together = networks.unpacked(network, vector), networks.grouped(network, vector)
+    together = networks.grouped(network, vector)
     np.testing.assert_array_equal(np.concatenate([part.ravel() for part in together.values()]), vector)
     obs, memory = jnp.asarray(RNG.normal(size=(7, 3)), jnp.float32), jnp.zeros((7, 1))
-    outputs, values = networks.twins(network, together, obs.T)
-    np.testing.assert_allclose(outputs.T, networks.policy(network, weights, obs, memory)[0], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(values, networks.value(network, weights, obs, memory), rtol=1e-5, atol=1e-6)
+
+    @jax.jit
+    def apart(vector):
+        weights = networks.unpacked(network, vector)
+        return networks.policy(network, weights, obs, memory)[0].T, networks.value(network, weights, obs, memory)
+
+    made = jax.jit(lambda parts: networks.twins(network, parts, obs.T))(together)
+    for one, other in zip(made, apart(vector), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_a_memory_along_a_rollout_is_that_of_single_steps():
@@ -94,10 +110,10 @@ def test_a_memory_along_a_rollout_is_that_of_single_steps():
     obs = jnp.asarray(RNG.normal(size=(6, 2, 3)), jnp.float32)
     first = jnp.zeros((6, 2)).at[3, 1].set(1)
     memory = before = jnp.asarray(RNG.normal(size=(2, 5)), jnp.float32)
-    outputs, values = networks.along(network, weights, obs, first, before)
+    outputs, values = jax.jit(lambda *given: networks.along(network, *given))(weights, obs, first, before)
+    step = jax.jit(lambda obs, memory, first: networks.both(network, weights, obs, memory * (1 - first)[:, None]))
     for time in range(6):
-        memory = memory * (1 - first[time])[:, None]
-        output, value, memory = networks.both(network, weights, obs[time], memory)
+        output, value, memory = step(obs[time], memory, first[time])
         np.testing.assert_allclose(outputs[time], output, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(values[time], value, rtol=1e-5, atol=1e-6)
 
@@ -137,14 +153,19 @@ def test_an_exported_policy_acts_as_the_network_does(tmp_path, obs_space, action
     spec = made._spec(made._full({}))
     weights = networks.unpacked(spec.network, jnp.asarray(state.train.adam.weights))
     memory = jnp.zeros((2, spec.network.units))
+
+    @jax.jit
+    def act(obs, memory):
+        outputs, memory = networks.policy(spec.network, weights, obs, memory)
+        return spec.actions.to_env(spec.actions.mode(weights, outputs)), memory
+
     for _ in range(3):
         obs = np.stack([obs_space.sample(), obs_space.sample()])
         seen = obs
         if settings.get("normalize_obs"):
             moments = state.train.obs
             seen = np.clip((obs - moments.mean) / np.sqrt(moments.variance + 1e-8), -10, 10)
-        outputs, memory = networks.policy(spec.network, weights, jnp.asarray(seen), memory)
-        expected = spec.actions.to_env(spec.actions.mode(weights, outputs))
+        expected, memory = act(jnp.asarray(seen), memory)
         acted = policy(obs)
         np.testing.assert_allclose(acted, expected, rtol=1e-3, atol=1e-4)
         assert action_space.contains(acted[0].astype(action_space.dtype))

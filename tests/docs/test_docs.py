@@ -96,6 +96,21 @@ def test_links_and_named_files_exist(page):
         assert (ROOT / named).exists(), named
 
 
+def test_contributing_names_files_and_functions_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    code = ROOT / "src" / "evolute"
+    rows = re.findall(r"^\|.*$", text.partition("## Where does it go?")[2].partition("\n## ")[0], re.MULTILINE)[2:]
+    assert len(rows) >= 12
+    for row in rows:
+        files = re.findall(r"`([\w<>/]+/(?:[\w<>]+\.(?:py|yaml))?)`", row)
+        assert files, row
+        assert all(((code / name).parent if "<" in name else code / name).exists() for name in files), row
+    settings = (code / "config" / "settings.py").read_text()
+    assert all(f"def {name}(" in settings for name in re.findall(r"`(_\w+)\(…\)`", text))
+    shown = next(block.text for block in blocks("CONTRIBUTING.md") if "Annotated[Count" in block.text)
+    assert shown in settings
+
+
 @pytest.mark.parametrize("page", [page for page in RUNNABLE if commands(page)])
 def test_commands_that_are_shown_are_understood(page, tmp_path, monkeypatch, capsys):
     """Every command has the options that it is given; every run has a config that is valid as it is written."""

@@ -23,6 +23,7 @@ from evolute.core.space import Space
 from evolute.strategies import bg_pbt, pb2, pb2_mix, pb2_mult, pb2_rand
 from evolute.strategies.bayes import gp
 from evolute.strategies.bayes.categories import at_random
+from evolute.strategies.bayes.kernels import Pb2Kernel
 from evolute.strategies.bayes.pb2_explore import Pb2Explore, _perturbed
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.evolution import Evolution
@@ -142,7 +143,8 @@ def moved(fades, after, turns=60):
         total += np.exp(-((hparams["x"] - (0.2 if turn < turns // 2 else 0.8)) ** 2) / 0.02)
         return {"turn": turn + 1, "total": total}, {"score": total}
 
-    strategy = Evolution(plan, truncation(0.25), Pb2Explore(STEPS, 1000, at_random(0.0), "none", fades=fades))
+    explore = Pb2Explore(STEPS, 1000, at_random(0.0), "none", lambda layout: Pb2Kernel((0, 0), fades=fades))
+    strategy = Evolution(plan, truncation(0.25), explore)
     _, decisions = trained(train, strategy, plan, turns=turns // 2 + after + 3, seed=1)
     late = [order.hparams["x"] for orders in decisions[-3:] for order in orders if order.why.get("event") == "inherit"]
     return float(np.median(np.abs(np.array(late) - 0.8)))

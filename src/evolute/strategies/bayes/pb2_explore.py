@@ -7,7 +7,7 @@ learn from yet, heirs are perturbed as in PBT.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn
 from evolute.core.space import Space
 from evolute.strategies.bayes.categories import Pick
-from evolute.strategies.bayes.kernels import Pb2Kernel
+from evolute.strategies.bayes.kernels import Kernel, Pb2Kernel
 from evolute.strategies.bayes.points import Layout, Places
 from evolute.strategies.bayes.rows import Rows, newest_rows
 from evolute.strategies.bayes.search import Reach
@@ -37,6 +37,11 @@ def width_after(turns: int) -> float:
     return math.sqrt(C1 + max(0.0, math.log(C2 * max(turns, 1))))
 
 
+def pb2_kernel(layout: Layout) -> Kernel:
+    """One length scale for the context and all numbers, as in the paper."""
+    return Pb2Kernel((0,) * (1 + len(layout.numbers)), len(layout.categories))
+
+
 @dataclass(frozen=True)
 class Pb2Explore:
     """Proposes numbers by the upper bound of a time-varying process, given the categories that `pick` has picked."""
@@ -45,7 +50,7 @@ class Pb2Explore:
     limit: int
     pick: Pick
     sees: Sees
-    fades: bool = True
+    kernel: Callable[[Layout], Kernel] = pb2_kernel
 
     @single_blas_thread()
     def __call__(
@@ -74,7 +79,7 @@ class Pb2Explore:
         if not len(rows):
             return None
         seen = self._seen(layout)
-        return fit_surrogate(seen, rows, _kernel(seen, fades=self.fades), standardised)
+        return fit_surrogate(seen, rows, self.kernel(seen), standardised)
 
     def _seen(self, layout: Layout) -> Layout:
         return layout if self.sees == "all" else Layout(Space(layout.numbers))
@@ -111,10 +116,6 @@ class Pb2Explore:
         if self.sees != "own":
             return pending
         return [hparams for hparams in pending if np.array_equal(layout.encode(hparams)[1], places)]
-
-
-def _kernel(layout: Layout, *, fades: bool) -> Pb2Kernel:
-    return Pb2Kernel((0,) * (1 + len(layout.numbers)), len(layout.categories), fades)
 
 
 def _perturbed(layout: Layout, hparams: Hparams, fixed: Hparams, taken: Taken, rng: np.random.Generator) -> dict[str, Any]:

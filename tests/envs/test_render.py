@@ -77,5 +77,5 @@ def test_a_policy_that_takes_observations_as_they_come_is_given_them_so():
 def test_what_cannot_be_drawn_says_so():
     with pytest.raises(ValueError, match="undrawn cannot be rendered: its render_mode is None, and must be 'rgb_array'"):
         rendered(EnvSpec("tests.envs.test_render:undrawn"))
-    with pytest.raises(ValueError, match="cannot be rendered; its scores can be had without a video"):
+    with pytest.raises(ValueError, match="cannot be rendered; without --video its scores are printed"):
         rendered(EnvSpec("gymnax:PointRobot-misc"))

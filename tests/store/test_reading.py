@@ -72,12 +72,12 @@ def test_a_killed_run_in_a_folder_that_cannot_be_written_is_read_to_its_last_tur
     assert done.stdout.strip() == str(truth), done.stderr
 
 
-def test_a_journal_that_does_not_fit_together_gives_a_sentence(tmp_path):
+def test_an_inconsistent_journal_gives_a_sentence(tmp_path):
     made = evolute.run(preset="toy", folder=tmp_path / "run", display="none")
     journal = Journal.write(made.folder)
     journal.put(population=1)
     journal.close()
-    with pytest.raises(StoreError, match="does not fit together"):
+    with pytest.raises(StoreError, match="is inconsistent"):
         Run.open(made.folder)
 
 

@@ -72,7 +72,7 @@ def _jax_frames(env: JaxEnv, act: Act, seed: int, limit: int) -> Iterator[Frame]
     state, obs = env.reset(key)
     inner = innermost(env, state)[0]
     if not isinstance(inner, Renders) and len(env.observation_space.shape or ()) != 3:
-        raise ValueError("this environment cannot be rendered; its scores can be had without a video")
+        raise ValueError("this environment cannot be rendered; without --video its scores are printed")
     for number in range(limit):
         yield inner.frame(innermost(env, state)[1]) if isinstance(inner, Renders) else _image(np.asarray(obs))
         moved = step(jax.random.fold_in(key, number + 1), state, act(np.asarray(obs)))

@@ -55,7 +55,7 @@ class LogFeed:
                 self._report(name, error)
 
     def _report(self, name: str, error: Exception) -> None:
-        self.notify(Notice(f"the log {name} failed and is not written any more: {type(error).__name__}: {error}", warning=True))
+        self.notify(Notice(f"the log {name} failed and is no longer written: {type(error).__name__}: {error}", warning=True))
 
 
 def past_turns(population: Population) -> list[Turn]:

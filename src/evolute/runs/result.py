@@ -98,7 +98,7 @@ class Run:
                 population = replay(meta.population, journal.decisions())
                 return cls(folder, meta, population, journal.notes(), journal.elapsed, learner)
             except (KeyError, IndexError, TypeError, ValueError) as error:
-                raise StoreError(f"the journal of {folder} does not fit together: {error!r}") from error
+                raise StoreError(f"the journal of {folder} is inconsistent: {error!r}") from error
 
     @cached_property
     def best(self) -> Agent:

@@ -68,7 +68,7 @@ class TurnTable:
             try:
                 return _table(folder, journal.meta, journal)
             except (KeyError, IndexError, TypeError, ValueError) as error:
-                raise StoreError(f"the journal of {folder} does not fit together: {error!r}") from error
+                raise StoreError(f"the journal of {folder} is inconsistent: {error!r}") from error
 
     def __len__(self) -> int:
         return len(self.member)

@@ -182,7 +182,7 @@ class Journal:
         try:
             return RunMeta.from_json(stored)
         except TypeError as error:
-            raise StoreError(f"the journal {self.path} does not fit together: {error}") from error
+            raise StoreError(f"the journal {self.path} is inconsistent: {error}") from error
 
     @property
     def elapsed(self) -> float:
@@ -257,7 +257,7 @@ class Journal:
             (ref.turn, ref.member),
         ).fetchone()
         if row is None:
-            raise StoreError(f"the journal {self.path} does not fit together: {ref} is missing")
+            raise StoreError(f"the journal {self.path} is inconsistent: {ref} is missing")
         score, failed, member, turn = row
         return score, bool(failed), None if member is None else Ref(member, turn)
 

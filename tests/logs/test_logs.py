@@ -107,12 +107,14 @@ def test_mlflow_keeps_the_run_in_its_folder_and_continues_it(tmp_path, monkeypat
     assert list(best.values())[-1] == run.best.score
 
 
-def test_a_log_that_fails_does_not_take_the_run_down(tmp_path, monkeypatch):
+def test_a_log_that_fails_is_reported_once_and_does_not_take_the_run_down(tmp_path, monkeypatch, capsys):
     def full(self, turns):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("evolute.logs.csv.CsvLog.turns", full)
-    assert len(list(trained(tmp_path / "run", "csv").population[0].history())) == 8
+    assert len(list(trained(tmp_path / "run", "csv", display="auto").population[0].history())) == 8
+    shown = "".join(capsys.readouterr())
+    assert shown.count("the log csv failed and is no longer written: OSError: [Errno 28] No space left on device") == 1
 
 
 def test_an_unknown_log_is_refused(tmp_path):
@@ -166,6 +168,21 @@ class Lines:
 
 def lines(run):
     return Lines(run.folder / "lines.txt")
+
+
+def events(run):
+    """What the own sink of a run was told."""
+    found = (run.folder / "lines.txt").read_text().splitlines()
+    return [line.removeprefix("event ") for line in found if line.startswith("event ")]
+
+
+def test_a_users_own_sink_is_told_of_failures(tmp_path):
+    run = trained(tmp_path / "run", f"{__name__}:lines")
+    failed = [turn.ref for member in run.population.members for turn in member.history() if turn.failed]
+    assert failed
+    assert sorted(text for text in events(run) if "failed turn" in text) == [
+        f"member {ref.member} failed turn {ref.turn}: ValueError: unlucky" for ref in sorted(failed)
+    ]
 
 
 def test_a_users_own_sink_gets_every_turn_also_after_a_resume(tmp_path):

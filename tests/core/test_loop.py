@@ -1,8 +1,11 @@
-"""The loop: when everybody has failed, and what may change when a run goes on."""
+"""The loop: when everybody has failed, what may change when a run continues, and orders that it refuses."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -11,6 +14,8 @@ from evolute.config.error import ConfigError
 from evolute.core.loop import hopeless
 from evolute.core.order import Order, Ref, Report
 from evolute.core.population import Population
+from evolute.core.protocols import Plan
+from evolute.store.journal import Journal
 
 
 def grown(*slots: str, running: str = "") -> Population:
@@ -113,3 +118,49 @@ def test_where_and_how_it_is_carried_out_may_change_and_is_remembered(tmp_path):
     assert longer.meta.keep.every == 2
     assert longer.meta.mode == "async"
     assert [member.turns for member in longer.population.members] == [6] * 4
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """Lets everybody continue, and in the second turn does what `fault` makes of its orders."""
+
+    plan: Plan
+    fault: Callable[[list[Order]], list[Order]]
+
+    def init(self):
+        return {}
+
+    def step(self, state, population, ready, rng):
+        latest = {slot: population[slot].latest for slot in ready}
+        starts = {slot: None if turn is None else turn.ref for slot, turn in latest.items()}
+        orders = [population.draft(slot, {"h": 0.5}, start=starts[slot]) for slot in ready]
+        return state, self.fault(orders) if orders[0].turn else orders
+
+    def retain(self, state, population):
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (lambda orders: orders[1:], r"ordered members \[1\], ready were \[0, 1\]: it must give one order to each"),
+        (lambda orders: [orders[0], *orders], r"ordered members \[0, 0, 1\], ready were \[0, 1\]"),
+        (
+            lambda orders: [replace(orders[0], hparams={"h": 1.5}), orders[1]],
+            "1.5} for member 0, which is not in the space",
+        ),
+        (lambda orders: [replace(orders[0], hparams={}), orders[1]], "which is not in the space"),
+        (lambda orders: [replace(orders[0], turn=2), orders[1]], "ordered turn 2 of member 0 out of order"),
+        (lambda orders: [replace(orders[0], start=Ref(1, 0)), orders[1]], "ordered member 0 to use .*, a turn that failed"),
+    ],
+)
+def test_orders_that_break_a_law_are_refused_before_they_are_written(tmp_path, fault, says):
+    """Member 1 fails in its first turn, which no order may link to."""
+    with pytest.raises(ValueError, match=says):
+        evolute.run(
+            train, strategy=lambda plan: Faulty(plan, fault),
+            space={"h": evolute.Float(0, 1)}, population=2, stop={"turns": 3}, engine="simulated",
+            simulated={"failures": [[1, 0]]}, folder=tmp_path / "run", display="none",
+        )  # fmt: skip
+    with contextlib.closing(Journal.read(tmp_path / "run")) as journal:
+        assert {order.turn for decision in journal.decisions() for order in decision.orders} == {0}

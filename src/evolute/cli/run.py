@@ -62,7 +62,7 @@ def train_and_conclude(train: Callable[[Display], Run], *, as_json: bool) -> Non
         except Followed:
             return
         except Interrupted as stopped:
-            print(f"stopped by {stopped}: {stopped.saved}", file=sys.stderr)
+            print(stopped, file=sys.stderr)
             sys.exit(stopped.code)
         _conclude(trained, out, as_json=as_json)
 

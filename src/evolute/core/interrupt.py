@@ -17,9 +17,12 @@ class Interrupted(KeyboardInterrupt):
     """A person or a scheduler asked the run to stop. `code` is the exit code that says so, `saved` says how to resume."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
+        super().__init__(number)
         self.code = 128 + number
         self.saved = "nothing was lost"
+
+    def __str__(self) -> str:
+        return f"stopped by {signal.Signals(self.args[0]).name}: {self.saved}"
 
 
 @dataclass

@@ -15,6 +15,16 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def short(value: Any) -> str:
+    """A value in about six characters, for narrow tables; a discount keeps the digits that set it apart from 1."""
+    if not isinstance(value, float):
+        return number(value)
+    size = abs(value)
+    text = f"{value:.1e}" if 0 < size < 1e-3 else f"{value:.{4 if 0.9 < size < 1 else 3}g}"
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else text
+
+
 def hparams(values: Mapping[str, Any]) -> str:
     return "  ".join(f"{name}={number(value)}" for name, value in values.items()) or "none evolved"
 

@@ -121,7 +121,7 @@ def _proceed(folder: Path, parts: Parts, how: Launch) -> Run:
         if journal.meta.ended is not None and not parts.config.changes_since(journal.meta.identity):
             return Run.open(folder, parts.learner)
         _amend(journal, parts.config)
-        with _advising(folder):
+        with _advising(folder, journal):
             while not Session(folder, parts, how, journal).train():
                 pass
     return Run.open(folder, parts.learner)
@@ -144,13 +144,15 @@ def _amend(journal: Journal, config: Config) -> None:
 
 
 @contextlib.contextmanager
-def _advising(folder: Path) -> Iterator[None]:
-    """Add to whatever stops a run how to resume it."""
+def _advising(folder: Path, journal: Journal) -> Iterator[None]:
+    """Add to whatever stops a run how to resume it, and to a stop that was asked for how good the run was by then."""
     resume = f"to resume: {typed('resume', folder)}"
     try:
         yield
     except Interrupted as stopped:
-        stopped.saved = f"finished turns are saved; {resume}"
+        score = journal.best_score()
+        best = "no score yet" if score is None else f"best score so far {score:.4g}"
+        stopped.saved = f"finished turns are saved, {best}; {resume}"
         raise
     except AllFailedError as error:
         raise AllFailedError(f"{error}\nAfter fixing it, {resume}") from None

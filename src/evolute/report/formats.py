@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from evolute.core import amounts
 from evolute.runs.result import Agent
 
-
-def number(value: Any) -> str:
-    """A value of a hyper-parameter or a metric, short."""
-    if value is None:
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+number, hparams = amounts.number, amounts.named
 
 
 def short(value: Any) -> str:
@@ -23,10 +18,6 @@ def short(value: Any) -> str:
     text = f"{value:.1e}" if 0 < size < 1e-3 else f"{value:.{4 if 0.9 < size < 1 else 3}g}"
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if e else text
-
-
-def hparams(values: Mapping[str, Any]) -> str:
-    return "  ".join(f"{name}={number(value)}" for name, value in values.items()) or "none evolved"
 
 
 def seconds(value: float) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
 from evolute.config.settings import FIELDS, Change
+from evolute.core.amounts import number
 from evolute.core.durability import Keeper
 from evolute.core.events import Event, Notice, Notify, Progressed, Saved, silent
 from evolute.core.interrupt import Interrupted, Interrupts
@@ -145,14 +146,14 @@ def _amend(journal: Journal, config: Config) -> None:
 
 @contextlib.contextmanager
 def _advising(folder: Path, journal: Journal) -> Iterator[None]:
-    """Add to whatever stops a run how to resume it, and to a stop that was asked for how good the run was by then."""
+    """Add to an error how to resume the run, and to a stop that was asked for where the run is and how good it was."""
     resume = f"to resume: {typed('resume', folder)}"
     try:
         yield
     except Interrupted as stopped:
         score = journal.best_score()
-        best = "no score yet" if score is None else f"best score so far {score:.4g}"
-        stopped.saved = f"finished turns are saved, {best}; {resume}"
+        best = "no score yet" if score is None else f"best score so far {number(score)}"
+        stopped.saved, stopped.folder = f"finished turns are saved, {best}", folder
         raise
     except AllFailedError as error:
         raise AllFailedError(f"{error}\nAfter fixing it, {resume}") from None

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from pathlib import Path
+
+import pexpect
 
 CONTROL = re.compile(r"\x1b\[(\??[\d;]*)([A-Za-z])|(\r)|(\n)|([^\x1b\r\n])")
 
@@ -47,3 +52,10 @@ class Terminal:
         if self.row == self.rows:
             self.lines = [*self.lines[1:], [" "] * self.columns]
             self.row -= 1
+
+
+def evolute_in(place: Path, rows: int, columns: int, *arguments: str) -> pexpect.spawn:
+    """The command `evolute`, started in a pseudo-terminal of this size."""
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    command = ["-m", "evolute", *arguments]
+    return pexpect.spawn(sys.executable, command, cwd=str(place), env=env, dimensions=(rows, columns), encoding="utf-8")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 import time
 
 import pexpect
 import pytest
-from tests.cli.terminal import Terminal
+from tests.cli.terminal import Terminal, evolute_in
 
 import evolute
 from evolute.report import formats, lines
@@ -32,11 +30,9 @@ class Session:
 
     def __init__(self, place, rows: int, columns: int, *settings: str) -> None:
         (place / "own.py").write_text(LEARNER)
-        arguments = ["-m", "evolute", "run", "-m", "learner=own:train", "stop.turns=3", "name=own", *settings]
         self.terminal = Terminal(rows, columns)
-        env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-        size = (rows, columns)
-        self.child = pexpect.spawn(sys.executable, arguments, cwd=str(place), env=env, dimensions=size, encoding="utf-8")
+        command = ["run", "-m", "learner=own:train", "stop.turns=3", "name=own", *settings]
+        self.child = evolute_in(place, rows, columns, *command)
 
     def until(self, shown) -> list[str]:
         deadline = time.monotonic() + 60

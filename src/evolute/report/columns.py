@@ -25,7 +25,7 @@ class Column:
     needed: bool = False
     left: bool = False
     least: int | None = None
-    alarms: Sequence[bool] = ()
+    styles: Sequence[str] = ()
 
     @property
     def width(self) -> int:
@@ -71,5 +71,4 @@ def _taken(columns: Sequence[Column]) -> int:
 
 
 def _cell(column: Column, row: int) -> Text:
-    alarm = bool(column.alarms) and column.alarms[row]
-    return Text(column.texts[row], style="red" if alarm else "")
+    return Text(column.texts[row], style=column.styles[row] if column.styles else "")

@@ -31,6 +31,14 @@ def seconds(value: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours < 48 else f"{hours // 24} days {hours % 24} h"
 
 
+def age(value: float) -> str:
+    """How long ago something was, roughly."""
+    for unit, seconds, least in (("days", 86400, 2), ("h", 3600, 1), ("min", 60, 1)):
+        if value >= least * seconds:
+            return f"{value // seconds:.0f} {unit}"
+    return f"{value:.0f} s"
+
+
 def rate(value: float) -> str:
     """How many in a second, or what part of one."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

@@ -69,12 +69,12 @@ class Watched:
         orders = [_order(member) for member in members]
         origins = [None if order is None else origin(order) for order in orders]
         weights = ["" if source is None else str(source) for source in origins]
-        alarms = [source is not None and source.kind == "rescued" for source in origins]
+        styles = ["red" if source is not None and source.kind == "rescued" else "" for source in origins]
         return [
             Column("member", [str(member.slot) for member in members], needed=True),
             Column("score", [formats.number(score_of(member)) for member in members], needed=True),
             *(self._values(name, orders) for name in self.config.space),
-            Column("weights", weights, left=True, needed=True, alarms=alarms),
+            Column("weights", weights, left=True, needed=True, styles=styles),
             Column("turn", [self._doing(order) for order in orders], left=True, needed=True, least=NOTE),
         ]
 

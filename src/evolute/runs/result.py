@@ -133,5 +133,6 @@ class Run:
 
     @property
     def status(self) -> str:
-        """finished, running or unfinished."""
-        return folders.status(self.folder, self.meta)
+        """finished, running, unfinished, or failed if all members did."""
+        all_failed = all(member.failed for member in self.population.members)
+        return folders.status(self.folder, self.meta, all_failed=all_failed)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from evolute.config import layers as config_layers
 from evolute.config.layers import Layer, file, python, stack
 from evolute.config.resolve import Config, resolved
+from evolute.core.interrupt import Interrupted
 from evolute.core.protocols import Followed
 from evolute.report.display import Display, display_for
 from evolute.runs.assemble import assembled
@@ -53,7 +54,8 @@ def run(
 
     Args:
         learner: A name such as `"ppo"` or `"sb3:SAC"`, or your own: a function
-            `train(state, hparams, steps, seed) -> (state, metrics)`, or a class with `train`, `save` and `load`.
+            `train(state, hparams, steps, seed) -> (state, metrics)`, which is called by position, or a class with
+            `train`, `save` and `load`.
         preset: Name of a preset, or path of a YAML file. Files in `config` and arguments override it.
         config: One or several YAML files; later ones win, arguments override them.
         space: Settings of the learner; those given as ranges (`Float`, `Int`, `Choice`, `Ordinal`, or a text such as
@@ -86,6 +88,7 @@ def run(
 
     Raises:
         ConfigError: A key or value cannot be used; the message names it and says what is allowed.
+        KeyboardInterrupt: Ctrl-C; the message says what was saved and how to resume.
 
     Example:
         ```python
@@ -160,14 +163,26 @@ def resume(folder: str | Path, *, learner: Any = None, display: Literal["auto", 
 
 
 def _led(config: Config, train: Callable[[], Run]) -> Run:
-    """The trained run, also in a process that another one leads; if the leader failed, this one exits."""
+    """The trained run, also in a process that another one leads; if the leader failed, this one exits.
+
+    Ctrl-C is a KeyboardInterrupt that says what was saved, without the long way down to where it struck.
+    """
     try:
         return train()
+    except Interrupted as stopped:
+        raise KeyboardInterrupt(f"{stopped}{_advice(stopped, config)}") from None
     except Followed as done:
         if done.opening is None:
             raise SystemExit(0) from None
         folder = Path(done.opening["folder"])
         return Run.open(folder, assembled(config, choices_of(folder)).learner)
+
+
+def _advice(stopped: Interrupted, config: Config) -> str:
+    """How to resume a run that was stopped; a learner that is no name has to be given again."""
+    name = config.learner.name if config.learner.name.isidentifier() else "…"
+    again = "" if isinstance(config.learner.target, str) else f", learner={name}"
+    return "" if stopped.folder is None else f"; to resume: evolute.resume({str(stopped.folder)!r}{again})"
 
 
 def load(folder: str | Path) -> Run:

@@ -38,7 +38,7 @@ class Policy:
 
     def __call__(self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None) -> Any:
         """The likeliest action, or with `greedy=False` one drawn by `rng`."""
-        obs = np.asarray(observation)
+        obs = np.asarray(flattened(self.about.get("observation"), observation))
         single = self._is_single(obs)
         batch = obs[None] if single else obs
         outputs = self.outputs(batch)
@@ -161,6 +161,48 @@ def load(path: str | Path) -> Policy:
         raise ValueError(f"{path} was written by a newer Evolute (format {about['format']}): take its policy.py")
     mean, variance = arrays.pop("/mean"), arrays.pop("/variance")
     return Policy(arrays, about, mean, variance)
+
+
+def flattened(layout: Mapping[str, Any] | None, observation: Any) -> Any:
+    """An observation, or a batch of them, as networks read it: by the layout of its space, unless it is flat already."""
+    if layout is None or not _structured(layout, observation):
+        return observation
+    if layout["kind"] == "numbers" and len(layout["shape"]) == 3:
+        return np.moveaxis(np.asarray(observation), -3, -1)  # an image, channel first
+    return _vector(layout, observation)
+
+
+def _structured(layout: Mapping[str, Any], observation: Any) -> bool:
+    """Whether this is an observation of the space. Flat ones are arrays of floats; those of choices are whole numbers."""
+    if layout["kind"] in ("dict", "tuple"):
+        return isinstance(observation, Mapping if layout["kind"] == "dict" else tuple)
+    obs = np.asarray(observation)
+    if layout["kind"] == "choices":
+        return obs.dtype.kind in "iu"
+    shape = tuple(layout["shape"])
+    return obs.dtype.kind in "biuf" and obs.ndim - len(shape) in (0, 1) and obs.shape[obs.ndim - len(shape) :] == shape
+
+
+def _vector(layout: Mapping[str, Any], observation: Any) -> Array:
+    """The observation as one vector of float32, for a batch along the last axis."""
+    if layout["kind"] in ("dict", "tuple"):
+        return np.concatenate([_vector(part, seen) for part, seen in _parts(layout, observation)], axis=-1)
+    obs, dims = np.asarray(observation), len(layout["shape"])
+    flat = obs.reshape((*obs.shape[: obs.ndim - dims], math.prod(layout["shape"])))
+    if layout["kind"] == "numbers":
+        return flat.astype(np.float32)
+    places = flat - np.asarray(layout["starts"])
+    hot = [places[..., [i]] == np.arange(size) for i, size in enumerate(layout["sizes"])]
+    return np.concatenate(hot, axis=-1).astype(np.float32)
+
+
+def _parts(layout: Mapping[str, Any], observation: Any) -> list[tuple[Mapping[str, Any], Any]]:
+    if layout["kind"] == "tuple":
+        return list(zip(layout["parts"], observation, strict=True))
+    names = [name for name, _ in layout["parts"]]
+    if missing := [name for name in names if name not in observation]:
+        raise ValueError(f"an observation is a dict of {', '.join(names)}, and this has no {missing[0]!r}")
+    return [(part, observation[name]) for name, part in layout["parts"]]
 
 
 def _pooled(x: Array) -> Array:

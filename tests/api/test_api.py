@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TypedDict
 
 import numpy as np
 import pytest
@@ -22,6 +23,10 @@ def train(state, hparams, steps, seed):
 
 
 SPACE = {"lr": evolute.Float(0.1, 1.0, log=True)}
+
+
+class Settings(TypedDict):
+    lr: float
 
 
 def run(tmp_path, learner=train, **settings):
@@ -138,6 +143,23 @@ def test_asking_for_what_a_run_does_not_have_gives_a_sentence(tmp_path):
         made.best.policy(None)
     with pytest.raises(StoreError, match="not a run"):
         evolute.Run.open(tmp_path / "nowhere")
+
+
+def test_arguments_of_a_training_function_are_given_by_position_and_may_have_any_names(tmp_path):
+    def learn(params, config: Settings, n, key):
+        return n, {"score": config["lr"] + 0 * key}
+
+    made = run(tmp_path, learn)
+    assert made.best.score == made.best.hparams["lr"]
+    with pytest.raises(ConfigError, match="momentum"):
+        run(tmp_path, learn, space={**SPACE, "momentum": 0.9})
+    with pytest.raises(ConfigError, match=r"takes \(hparams, state, steps, seed\)"):
+        run(tmp_path, lambda hparams, state, steps, seed: (state, {"score": 1.0}))
+
+
+def test_the_run_folder_of_a_lambda_has_a_plain_name(tmp_path):
+    made = run(tmp_path, lambda state, hparams, steps, seed: (None, {"score": hparams["lr"]}))
+    assert made.folder.name == "lambda-1"
 
 
 def test_progress_is_passed_to_those_who_ask_for_it(tmp_path):

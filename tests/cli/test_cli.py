@@ -9,8 +9,11 @@ import sys
 
 import pexpect
 import pytest
+from tests.cli.terminal import Terminal, evolute_in
 
 from evolute.cli.main import spread
+from evolute.runs.result import Run
+from evolute.runs.turns import TurnTable
 
 EVOLUTE = [sys.executable, "-m", "evolute"]
 
@@ -119,6 +122,16 @@ def test_show_tells_the_story_of_the_best_and_of_any_member(tmp_path):
     assert evolute(tmp_path, "show", "toy-1", "--member", "7", code=2).stderr.startswith("error: there is no member 7")
 
 
+def test_show_cuts_no_numbers_when_its_table_is_wider_than_the_terminal(tmp_path):
+    (tmp_path / "own.py").write_text("def train(state, hparams, steps, seed):\n    return None, {'score': 1.0}\n")
+    ranges = [f"train.a_long_name_{letter}=log[1e-7,1e-5]" for letter in "abcdefg"]
+    evolute(tmp_path, "run", "-m", "learner=own:train", *ranges, "population=3", "stop.turns=2")
+    header, first, *_ = evolute(tmp_path, "show", "train-1").stdout.splitlines()[1:]
+    assert header.split()[-7:] == [f"a_long_name_{letter}" for letter in "abcdefg"]
+    hparams = Run.open(tmp_path / "runs" / "train-1").population[0].last.order.hparams
+    assert first.split()[-7:] == [f"{value:.4g}" for value in hparams.values()]
+
+
 def test_a_dry_run_prints_values_with_their_sources_and_what_to_expect_and_makes_nothing(tmp_path):
     (tmp_path / "more.yaml").write_text("population: 6\npbt:\n  quantile: 0.5\n")
     out = evolute(tmp_path, "run", "toy", "-c", "more.yaml", "-m", "seed=3", "--dry-run").stdout
@@ -167,6 +180,55 @@ def test_ls_lists_unreadable_runs_without_failing(tmp_path):
     assert re.search(r"runs/broken +unreadable", out)
     assert re.search(r"runs/toy-1 +finished +1\.2", out)
     assert "no runs in" in evolute(tmp_path, "ls", "elsewhere").stdout
+
+
+def test_ls_is_ordered_by_age_and_shows_what_was_trained_and_whether_all_failed(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "def train(state, hparams, steps, seed):\n    return None, {'score': 1 // hparams['h'] ** 0.5}\n"
+    )
+    own = ["-m", "learner=own:train", "population=3", "name=own"]
+    evolute(tmp_path, "run", "toy", "-m", "stop.turns=3", "strategy=random_search")
+    for mode in ("sync", "async"):
+        settings = ["train.h=[-2,-1]", "stop.turns=5", f"mode={mode}"]
+        assert "all 3 members failed" in evolute(tmp_path, "run", *own, *settings, code=2).stderr
+    evolute(tmp_path, "run", *own, "train.h=[1,2]", "stop.turns=2", "name=last")
+    evolute(tmp_path, "resume", "toy-1", "-m", "stop.turns=6")
+    header, *lines = evolute(tmp_path, "ls").stdout.splitlines()
+    assert header.split() == ["run", "state", "best", "env", "learner", "strategy", "turns", "age", "size"]
+    assert [line.split()[:6] for line in lines] == [
+        ["runs/last-1", "finished", "0", "–", "train", "pbt"],
+        ["runs/own-2", "failed", "–", "–", "train", "pbt"],
+        ["runs/own-1", "failed", "–", "–", "train", "pbt"],
+        ["runs/toy-1", "finished", lines[3].split()[2], "–", "toy", "random_search"],
+    ]
+    rows = json.loads(evolute(tmp_path, "ls", "--json").stdout)
+    assert [row["age"] for row in rows] == sorted(row["age"] for row in rows)
+    assert {Run.open(tmp_path / "runs" / name).status for name in ("own-1", "own-2")} == {"failed"}
+    assert {TurnTable.read(tmp_path / "runs" / name).status for name in ("own-1", "own-2")} == {"failed"}
+    assert "failed" in evolute(tmp_path, "show", "own-1").stdout.splitlines()[0]
+
+
+def test_ls_leaves_out_columns_that_a_narrow_terminal_has_no_room_for(tmp_path):
+    evolute(tmp_path, "run", "toy", "-m", "stop.turns=3", "name=a-long-name-of-a-run")
+    child = evolute_in(tmp_path, 24, 70, "ls")
+    child.expect(pexpect.EOF, timeout=30)
+    terminal = Terminal(24, 70)
+    terminal.feed(child.before)
+    header, row, hidden, *rest = [line for line in terminal.screen if line]
+    assert header.split()[:3] == ["run", "state", "best"]
+    assert row.startswith("runs/a-long-name-of-a-run-1  finished")
+    assert hidden.startswith("no room for ")
+    assert not rest
+
+
+def test_comparing_a_run_with_its_equal_says_that_it_is_one_sample(tmp_path):
+    for seed in (0, 0, 1):
+        evolute(tmp_path, "run", "toy", "-m", "stop.turns=5", f"seed={seed}", "--new")
+    refused = evolute(tmp_path, "compare", "toy-1", "toy-2", code=2).stderr
+    assert "runs/toy-2, runs/toy-1 have the same config and seed, so they are one sample" in refused
+    out = evolute(tmp_path, "compare", "toy-1", "toy-2", "toy-3", "-o", "").stdout
+    assert "runs/toy-2 is left out: it has the config and seed of runs/toy-1" in out
+    assert re.search(r"^pbt +2 ", out, re.MULTILINE)
 
 
 def test_options_take_several_values():

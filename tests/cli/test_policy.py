@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import evolute
-from evolute.policy import load
+from evolute.policy import Policy, load
 
 SMALL = {"envs": 4, "unroll": 64, "minibatches": 2, "widths": [16], "lr": "log[1e-3, 1e-2]"}
 
@@ -83,6 +83,48 @@ def test_a_policy_takes_one_observation_or_a_batch_and_says_what_it_cannot_take(
         policy(np.zeros(5))
     with pytest.raises(ValueError, match=r"4 numbers, and this is dict; .*flatten\(space, observation, numpy\)"):
         policy({"a": np.zeros(4)})
+
+
+CATCH = """
+import gymnasium, numpy as np
+from gymnasium import spaces
+class Catch(gymnasium.Env):
+    observation_space = spaces.Dict({"me": spaces.Discrete(5), "ball": spaces.Box(0, 4, (2,), np.float32)})
+    action_space = spaces.Discrete(3)
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self._obs(), {}
+    def step(self, action):
+        return self._obs(), float(action), self.np_random.random() < 0.2, False, {}
+    def _obs(self):
+        return {"me": int(self.np_random.integers(5)), "ball": self.np_random.random(2, np.float32)}
+"""
+
+
+def test_an_exported_policy_flattens_dict_observations_itself_in_numpy(tmp_path, monkeypatch):
+    (tmp_path / "catch.py").write_text(CATCH)
+    monkeypatch.syspath_prepend(tmp_path)
+    arguments = {"population": 2, "interval": 256, "stop": {"turns": 1}, "ppo": SMALL, "display": "none"}
+    run = evolute.run("ppo", env="catch:Catch", folder=tmp_path / "run", **arguments)
+    evolute_cli("export", "run", cwd=tmp_path)
+    code = """
+import sys
+for name in ("jax", "gymnasium", "scipy", "pydantic"):
+    sys.modules[name] = None
+from evolute.policy import load
+policy = load("policy.npz")
+print(int(policy({"ball": [0.5, 0.25], "me": 3})), policy({"ball": [[0.5, 0.25]] * 2, "me": [3, 4]}).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    flat = np.array([[0.5, 0.25, 0, 0, 0, 1, 0], [0.5, 0.25, 0, 0, 0, 0, 1]], np.float32)
+    both = run.best.policy(flat).tolist()
+    assert done.stdout == f"{both[0]} {both}\n"
+    about = {key: value for key, value in run.best.policy.about.items() if key != "observation"}
+    Policy(run.best.policy.arrays, about, run.best.policy.mean, run.best.policy.variance).save(tmp_path / "old.npz")
+    old = load(tmp_path / "old.npz")
+    assert old(flat).tolist() == both
+    with pytest.raises(ValueError, match="7 numbers, and this is dict"):
+        old({"ball": [0.5, 0.25], "me": 3})
 
 
 def test_a_run_that_was_left_in_the_middle_ends_in_the_same_weights(tmp_path, stopped_at):

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import json
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete, flatten_space
+from gymnasium.spaces import Box, Dict, Discrete, flatten_space
 from gymnasium.spaces import flatten as gymnasium_flatten
 from gymnasium.vector.utils import batch_space
 from test_spaces import READABLE
 
-from evolute.envs.flatten import flat_space, flatten, is_flat
+from evolute import policy
+from evolute.envs.flatten import FlatBox, flat_space, flatten, is_flat
 
 IMAGE = Box(0, 255, (4, 84, 84), np.uint8)
 
@@ -62,3 +65,25 @@ def test_what_is_flat_is_left_alone():
 
 def test_choices_become_one_hot_from_their_start():
     np.testing.assert_array_equal(flatten(Discrete(3, start=5), np.array([5, 7]), np, batch=1), [[1, 0, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize("space", [*READABLE, IMAGE])
+def test_policies_flatten_by_the_layout_alone_as_envs_do(space):
+    flat = flat_space(space)
+    layout = json.loads(json.dumps(flat.layout)) if isinstance(flat, FlatBox) else None
+    assert (layout is None) == is_flat(space)
+    space.seed(3)
+    obs, many = space.sample(), batch_space(space, 3)
+    many.seed(4)
+    batch = many.sample()
+    one, several = flatten(space, obs, np), flatten(space, batch, np, batch=1)
+    np.testing.assert_array_equal(policy.flattened(layout, obs), one)
+    np.testing.assert_array_equal(policy.flattened(layout, batch), several)
+    np.testing.assert_array_equal(policy.flattened(layout, one), one)
+    np.testing.assert_array_equal(policy.flattened(layout, several), several)
+
+
+def test_a_dict_that_lacks_a_part_is_refused():
+    layout = flat_space(Dict({"me": Discrete(2), "you": Discrete(3)})).layout
+    with pytest.raises(ValueError, match="a dict of me, you, and this has no 'you'"):
+        policy.flattened(layout, {"me": 1})

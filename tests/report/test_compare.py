@@ -10,7 +10,7 @@ from tests.report import synthetic
 
 import evolute
 from evolute.config.error import ConfigError
-from evolute.report.data.compare import arms, best_so_far, charts, comparison, estimated, final, improvement, iqm
+from evolute.report.data.compare import arms, best_so_far, charts, comparison, distinct, estimated, final, improvement, iqm
 from evolute.runs.turns import TurnTable
 from evolute.store.meta import Evaluation
 
@@ -69,3 +69,16 @@ def test_runs_of_different_tasks_are_refused(tmp_path):
     other.meta.identity["env"] = "Pendulum-v1"
     with pytest.raises(ConfigError, match="not runs of the same task: env is CartPole-v1 and Pendulum-v1"):
         arms([one, other])
+
+
+def test_equal_runs_count_once_and_it_says_so(tmp_path):
+    folders = [synthetic.synthetic(tmp_path / f"pbt{seed}", 4, 6, seed=seed) for seed in range(2)]
+    again = synthetic.synthetic(tmp_path / "again", 4, 5, seed=1)
+    tables = [TurnTable.read(folder) for folder in (again, *folders)]
+    assert distinct(tables) == ([tables[2], tables[1]], {str(again): str(folders[1])})
+    found = comparison(tables)
+    assert sorted(found["arms"][0]["runs"]) == ["pbt0", "pbt1"]
+    assert found["left_out"] == {str(again): str(folders[1])}
+    assert found["note"].startswith(f"{again} is left out: it has the config and seed of {folders[1]}")
+    ends, _ = charts(tables)
+    assert sorted(ends.series[0].texts) == ["pbt0", "pbt1"]

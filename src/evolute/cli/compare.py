@@ -13,7 +13,7 @@ from rich.text import Text
 from evolute.config.error import ConfigError
 from evolute.core.order import Json
 from evolute.report import formats
-from evolute.report.data.compare import charts, comparison
+from evolute.report.data.compare import charts, comparison, distinct
 from evolute.report.summary import printed
 from evolute.runs.turns import TurnTable
 
@@ -25,6 +25,12 @@ def compare(folders: Sequence[Path], path: Path | None, *, as_json: bool) -> Non
     if len(set(folders)) < 2:
         raise ConfigError("compare needs at least two different runs")
     tables = [TurnTable.read(folder) for folder in folders]
+    kept, left_out = distinct(tables)
+    if len(kept) < 2:
+        raise ConfigError(
+            f"{', '.join([*left_out, str(kept[0].folder)])} have the same config and seed, so they are one sample: train "
+            "runs with other seeds (-m seed=1)"
+        )
     result = comparison(tables)
     if as_json:
         print(json.dumps(result))

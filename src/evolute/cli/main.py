@@ -79,18 +79,18 @@ def list_runs(
     parent: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that holds the runs.")] = Path("runs"),
     as_json: PrintJson = False,
 ) -> None:
-    """List runs with their status, best score, age and size."""
+    """List runs, newest first. Shows their state, best score, environment, learner, strategy, age and size."""
     from evolute.report.data.run_row import run_row
     from evolute.runs import folders
 
-    rows = [run_row(folder) for folder in folders.runs(parent)]
+    rows = sorted(map(run_row, folders.runs(parent)), key=lambda row: float(row["age"]))
     if as_json:
         print(json.dumps(rows))
         return
-    from evolute.report.summary import printed, runs_table
+    from evolute.report.summary import print_runs
 
     if rows:
-        printed(runs_table(rows))
+        print_runs(rows)
     else:
         print(f"no runs in {parent}")
 

@@ -18,6 +18,7 @@ from evolute.core.protocols import Followed
 from evolute.report.data.details import run_details
 from evolute.report.display import Display, display_for
 from evolute.report.summary import printed, summary
+from evolute.runs.commands import typed
 from evolute.runs.result import Run
 from evolute.runs.session import Launch, choose, launch, proceed
 from evolute.runs.states import remembered
@@ -62,7 +63,8 @@ def train_and_conclude(train: Callable[[Display], Run], *, as_json: bool) -> Non
         except Followed:
             return
         except Interrupted as stopped:
-            print(f"stopped by {stopped}: {stopped.saved}", file=sys.stderr)
+            resume = "" if stopped.folder is None else f"; to resume: {typed('resume', stopped.folder)}"
+            print(f"{stopped}{resume}", file=sys.stderr)
             sys.exit(stopped.code)
         _conclude(trained, out, as_json=as_json)
 

@@ -43,7 +43,7 @@ def declared(maker: Any) -> Declared:
     with train, save and load by both.
     """
     if is_train(maker):
-        return _hparams(maker)
+        return _hparams(maker, list(inspect.signature(maker).parameters)[1])
     options = arguments(maker) if callable(maker) else {}
     if isinstance(maker, Trainer) or (isinstance(maker, type) and issubclass(maker, Trainer)):
         trained = _hparams(maker.train)
@@ -92,9 +92,9 @@ def _fields(kind: Any) -> dict[str, Option]:
     return {field.name: Option(hints[field.name], field.default) for field in dataclasses.fields(kind)}
 
 
-def _hparams(train: Any) -> Declared:
-    """The keys of the TypedDict on a training function's `hparams`, with whether each is required."""
-    kind: Any = typing.get_type_hints(_function(train)).get("hparams")
+def _hparams(train: Any, argument: str = "hparams") -> Declared:
+    """The keys of the TypedDict on a training function's hyper-parameters, with whether each is required."""
+    kind: Any = typing.get_type_hints(_function(train)).get(argument)
     if not typing.is_typeddict(kind):
         return Declared(free=True)
     options = {}

@@ -54,7 +54,8 @@ class Config:
 
     @property
     def name(self) -> str:
-        return str(self.settings.name or self.learner.name)
+        """The first part of a run folder's name; a lambda's is `lambda`."""
+        return str(self.settings.name or self.learner.name.strip("<>"))
 
     @property
     def identity(self) -> Json:

@@ -1,8 +1,9 @@
-"""Amounts as people write them: `500k` steps, `10m` of time."""
+"""Amounts as people write them, `500k` steps or `10m` of time, and values as they read them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 _COUNTS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
@@ -13,6 +14,18 @@ def count(value: Any) -> Any:
     """A whole number, also as `500k` or `25M`."""
     match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([kMG])", value) if isinstance(value, str) else None
     return value if match is None else round(float(match[1]) * _COUNTS[match[2]])
+
+
+def number(value: Any) -> str:
+    """A value of a hyper-parameter or a metric, short."""
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def named(values: Mapping[str, Any]) -> str:
+    """Values with their names, in one line."""
+    return "  ".join(f"{name}={number(value)}" for name, value in values.items()) or "none evolved"
 
 
 def duration(value: Any) -> Any:

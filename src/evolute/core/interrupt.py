@@ -8,18 +8,26 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(KeyboardInterrupt):
-    """A person or a scheduler asked the run to stop. `code` is the exit code that says so, `saved` says how to resume."""
+    """A person or a scheduler asked the run to stop.
+
+    `code` is the exit code that says so, `saved` says what was saved, and `folder` is where, if the run had begun.
+    """
 
     def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
+        super().__init__(number)
         self.code = 128 + number
         self.saved = "nothing was lost"
+        self.folder: Path | None = None
+
+    def __str__(self) -> str:
+        return f"stopped by {signal.Signals(self.args[0]).name}: {self.saved}"
 
 
 @dataclass

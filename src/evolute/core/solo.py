@@ -19,6 +19,7 @@ from evolute.core.protocols import Learner, Outcome, Progress
 from evolute.core.tree import Tree, canonical
 
 ARGUMENTS = ("state", "hparams", "steps", "seed")
+BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 Train = Callable[..., tuple[Any, Mapping[str, Any]]]
 
 
@@ -104,10 +105,18 @@ def adapt(made: Any) -> Learner[Any]:
 
 
 def is_train(made: Any) -> bool:
-    """Whether this is a user's training function, known by its first four arguments."""
+    """Whether this is a user's training function, known by its first four arguments.
+
+    They are given by position, so they may have any names, but not one another's.
+    """
     if isinstance(made, type) or not callable(made):
         return False
-    return tuple(inspect.signature(made).parameters)[:4] == ARGUMENTS
+    parameters = [p for p in inspect.signature(made).parameters.values() if p.name != "progress"]
+    names = tuple(p.name for p in parameters[:4])
+    needed = [p for p in parameters if p.default is p.empty and p.kind in BY_POSITION]
+    others = [p for p in parameters if p.default is p.empty and p.kind is p.KEYWORD_ONLY]
+    fits = all(name == meant or name not in ARGUMENTS for name, meant in zip(names, ARGUMENTS, strict=False))
+    return names == ARGUMENTS or (len(needed) == 4 and not others and fits)
 
 
 def _wants_progress(code: Train) -> bool:

@@ -9,16 +9,42 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from evolute.core.order import Json
 from evolute.envs.spaces import Space
+
+
+class FlatBox(spaces.Box):
+    """What observations of a space that is not flat become; `layout` describes that space, for policies without Gymnasium."""
+
+    def __init__(self, low: Any, high: Any, dtype: Any, layout: dict[str, Json]) -> None:
+        super().__init__(low, high, dtype=dtype)
+        self.layout = layout
 
 
 def flat_space(space: Space) -> spaces.Box:
     """What observations of a space become: vectors and images stay, choices become one-hot, the rest one vector."""
-    if isinstance(space, spaces.Box) and len(space.shape) in (1, 3):
+    if is_flat(space):
+        assert isinstance(space, spaces.Box)
+        return spaces.Box(space.low, space.high, dtype=space.low.dtype.type)
+    if isinstance(space, spaces.Box) and len(space.shape) == 3:
         low, high = (flatten(space, bound, np) for bound in (space.low, space.high))
-        return spaces.Box(low, high, dtype=low.dtype.type)
-    low, high = _bounds(space)
-    return spaces.Box(low, high, dtype=np.float32)
+        return FlatBox(low, high, low.dtype.type, layout(space))
+    return FlatBox(*_bounds(space), np.float32, layout(space))
+
+
+def layout(space: Space) -> dict[str, Json]:
+    """A space in plain values, as far as it takes to flatten its observations; `policy.flattened` reads it."""
+    match space:
+        case spaces.Dict():
+            return {"kind": "dict", "parts": [[name, layout(part)] for name, part in space.items()]}
+        case spaces.Tuple():
+            return {"kind": "tuple", "parts": [layout(part) for part in space]}
+        case spaces.Discrete():
+            return {"kind": "choices", "shape": [], "sizes": [int(space.n)], "starts": [int(space.start)]}
+        case spaces.MultiDiscrete():
+            sizes, starts = space.nvec.ravel().tolist(), space.start.ravel().tolist()
+            return {"kind": "choices", "shape": list(space.shape), "sizes": sizes, "starts": starts}
+    return {"kind": "numbers", "shape": [int(size) for size in space.shape or ()]}
 
 
 def is_flat(space: Space) -> bool:

@@ -1,4 +1,4 @@
-"""Which display suits the place: a live table on a terminal, plain lines elsewhere, JSON or nothing when asked."""
+"""Which display suits the place: a live table on a terminal or in a notebook, plain lines elsewhere, JSON or nothing."""
 
 from __future__ import annotations
 
@@ -52,6 +52,10 @@ def display_for(out: IO[str], *, quiet: bool = False, json: bool = False) -> Dis
         from evolute.report.live import LiveTable
 
         return Display(LiveTable(out))
+    from evolute.report.notebook import NotebookTable, notebook_display
+
+    if show := notebook_display():
+        return Display(NotebookTable(out, show))
     from evolute.report.lines import Lines
 
     return Display(Lines(out))

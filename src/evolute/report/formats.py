@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from evolute.core import amounts
 from evolute.runs.result import Agent
 
-
-def number(value: Any) -> str:
-    """A value of a hyper-parameter or a metric, short."""
-    if value is None:
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+number, hparams = amounts.number, amounts.named
 
 
-def hparams(values: Mapping[str, Any]) -> str:
-    return "  ".join(f"{name}={number(value)}" for name, value in values.items()) or "none evolved"
+def short(value: Any) -> str:
+    """A value in about six characters, for narrow tables; a discount keeps the digits that set it apart from 1."""
+    if not isinstance(value, float):
+        return number(value)
+    size = abs(value)
+    text = f"{value:.1e}" if 0 < size < 1e-3 else f"{value:.{4 if 0.9 < size < 1 else 3}g}"
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else text
 
 
 def seconds(value: float) -> str:
@@ -28,6 +29,14 @@ def seconds(value: float) -> str:
         return f"{minutes} min {rest:02d} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours < 48 else f"{hours // 24} days {hours % 24} h"
+
+
+def age(value: float) -> str:
+    """How long ago something was, roughly."""
+    for unit, seconds, least in (("days", 86400, 2), ("h", 3600, 1), ("min", 60, 1)):
+        if value >= least * seconds:
+            return f"{value // seconds:.0f} {unit}"
+    return f"{value:.0f} s"
 
 
 def rate(value: float) -> str:

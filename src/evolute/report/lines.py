@@ -11,7 +11,8 @@ from typing import IO
 
 from evolute.config.resolve import Config
 from evolute.core.events import Event, Notice, Progressed, Reported
-from evolute.core.population import Population, best
+from evolute.core.population import Population, Turn, best
+from evolute.core.ranking import top
 from evolute.report import formats
 from evolute.report.pace import Pace
 
@@ -38,6 +39,8 @@ class Lines:
     out: IO[str]
     _pace: Pace | None = field(default=None)
     _said: float = field(default=0.0)
+    _turn: int = field(default=-1)
+    _best: Turn | None = field(default=None)
 
     def begin(self, folder: Path, config: Config, population: Population) -> None:
         self._pace = Pace(config.stop, config.settings.interval, config.settings.population)
@@ -60,12 +63,21 @@ class Lines:
         if self._pace is None:
             return
         self._pace.count(len(event.reports), sum(report.steps for report in event.reports))
+        self._note_best(event)
         if not self._due():
             return
-        top = best(event.population)
-        score = "no score yet" if top is None else f"best {formats.number(top.score)} (member {top.ref.member})"
-        turns = min(member.turns for member in event.population.members)
-        self._say(f"turn {turns}: {score}; {self._pace.text(event.population, event.elapsed)}")
+        one = self._best
+        score = "no score yet" if one is None else f"best {formats.number(one.score)} (member {one.ref.member})"
+        self._say(f"turn {self._turn}: {score}; {self._pace.text(event.population, event.elapsed)}")
+
+    def _note_best(self, event: Reported) -> None:
+        """Keep the best of this turn, so that it does not seem to fall while its member is the first in the next one."""
+        turn = min(member.turns for member in event.population.members)
+        if turn != self._turn:
+            self._turn, self._best = turn, best(event.population)
+            return
+        news = [event.population[report.order.member].latest for report in event.reports]
+        self._best = top([one for one in (self._best, *news) if one is not None], lambda one: one.score)
 
     def _due(self) -> bool:
         due = time.monotonic() - self._said >= EVERY

@@ -10,20 +10,17 @@ from typing import IO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from evolute.config.resolve import Config
-from evolute.core.events import Decided, Event, Notice, Progressed, Reported
-from evolute.core.lineage import origin
-from evolute.core.order import Ref
-from evolute.core.population import Member, Population, best
-from evolute.core.ranking import rank_key
-from evolute.report import formats
-from evolute.report.pace import Pace
+from evolute.core.events import Event, Notice, Progressed
+from evolute.core.population import Population
+from evolute.report.columns import drawn, fitted, hidden_line
+from evolute.report.watched import Watched, folded
 
-FRAME = 6
-"""Lines around the rows."""
+FRAME = 4
+"""Lines besides the headline and the rows: the progress bar, the names of columns, what is hidden, and the cursor's."""
+BAR = 60
 
 
 @dataclass
@@ -33,20 +30,13 @@ class LiveTable:
     out: IO[str]
     _console: Console = field(init=False)
     _live: Live | None = None
-    _config: Config | None = None
-    _folder: Path | None = None
-    _pace: Pace | None = None
-    _population: Population | None = None
-    _elapsed: float = 0.0
-    _progress: dict[Ref, tuple[float, str]] = field(default_factory=dict)
+    _run: Watched | None = None
 
     def __post_init__(self) -> None:
         self._console = Console(file=self.out)
 
     def begin(self, folder: Path, config: Config, population: Population) -> None:
-        self._folder, self._config, self._population = folder, config, population
-        self._pace = Pace(config.stop, config.settings.interval, config.settings.population)
-        self._pace.count(0, 0)
+        self._run = Watched(folder, config, population)
         self._live = Live(self, console=self._console, refresh_per_second=6, transient=True)
         self._live.start()
 
@@ -54,72 +44,44 @@ class LiveTable:
         match event:
             case Notice(text=text, warning=warning):
                 self._console.print(Text(text, style="yellow" if warning else "dim"))
-            case Progressed(refs=refs, share=share, note=note):
-                if self._live is None:
-                    self._console.print(Text(note, style="dim"), end="\r")
-                self._progress |= dict.fromkeys(refs, (share, note))
-            case Decided(population=population):
-                self._population = population
-            case Reported(reports=reports, population=population, elapsed=elapsed) if self._pace is not None:
-                self._population, self._elapsed = population, elapsed
-                self._pace.count(len(reports), sum(report.steps for report in reports))
-                for report in reports:
-                    self._progress.pop(report.order.ref, None)
+            case Progressed(note=note) if self._live is None:
+                self._console.print(Text(note, style="dim"), end="\r")
+        if self._run is not None:
+            self._run.take(event)
 
     def end(self) -> None:
         if self._live is not None:
             self._live.stop()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        if self._population is None or self._pace is None or self._config is None:
+        if self._run is None:
             return
-        yield self._headline(self._population, self._pace)
-        yield ProgressBar(total=1.0, completed=self._pace.share(self._population, self._elapsed) or 0.0, width=60)
-        yield Text("")
-        yield self._table(self._population, max(console.height - FRAME, 3))
-
-    def _headline(self, population: Population, pace: Pace) -> Text:
-        turns = min(member.turns for member in population.members)
-        assert self._config is not None
-        title = f"{self._config.learner.name} with {self._config.strategy.name}, turn {turns}"
-        return Text(f"{title}: {pace.text(population, self._elapsed)}  ({self._folder})", style="bold", no_wrap=True)
-
-    def _table(self, population: Population, room: int) -> Table:
-        assert self._config is not None
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        names = list(self._config.space)
-        for column in ("member", "score", *names):
-            table.add_column(Text(column), justify="right", no_wrap=True)
-        table.add_column("weights", no_wrap=True)
-        table.add_column("turn", no_wrap=True)
-        top = best(population)
-        shown = _most_important(population, room)
-        for member in shown:
-            style = "bold green" if top is not None and member.slot == top.ref.member else ""
-            table.add_row(*self._row(member, names), style=style)
-        if len(shown) < len(population):
-            table.add_row("…", f"{len(population) - len(shown)} more", style="dim")
-        return table
-
-    def _row(self, member: Member, names: list[str]) -> list[RenderableType]:
-        order = member.running or (None if member.last is None else member.last.order)
-        score = _score(member)
-        if order is None:
-            return [str(member.slot), formats.number(score)]
-        share, note = self._progress.get(order.ref, (None, ""))
-        doing = note or ("" if share is None else f"{share:.0%}")
-        source = origin(order)
-        weights = Text(str(source), style="red" if source.kind == "rescued" else "")
-        values = [Text(formats.number(order.hparams.get(name))) for name in names]
-        return [str(member.slot), formats.number(score), *values, weights, Text(f"{order.turn} {doing}")]
+        headline = Text(self._run.headline, style="bold")
+        yield headline
+        yield from _bar(self._run, options.max_width)
+        lines = len(headline.wrap(console, options.max_width))
+        yield from _table(self._run, options.max_width, max(console.height - FRAME - lines, 3))
 
 
-def _most_important(population: Population, room: int) -> list[Member]:
-    """All members by slot if they fit, else the best."""
-    if len(population) <= room:
-        return list(population.members)
-    return sorted(population.members, key=lambda member: rank_key(_score(member)))[: room - 1]
+def _bar(run: Watched, width: int) -> Iterator[RenderableType]:
+    """How much is done, and where the run is if there is room for that."""
+    folder = f"  {run.folder}"
+    yield ProgressBar(total=1.0, completed=run.share, width=min(BAR, width))
+    yield Text(folder if BAR + len(folder) <= width else "")
 
 
-def _score(member: Member) -> float | None:
-    return None if member.latest is None else member.latest.score
+def _table(run: Watched, width: int, room: int) -> Iterator[RenderableType]:
+    everyone = len(run.population) <= room
+    members, others = folded(run.population, room if everyone else room - 1)
+    columns, hidden = fitted(run.columns(members), width)
+    best = run.best_member
+    yield drawn(
+        columns,
+        width,
+        row_styles=["bold green" if member.slot == best else "" for member in members],
+        header_style="dim",
+    )
+    for line in (others, hidden_line(hidden) if hidden else ""):
+        if line:
+            yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
+    yield Text("")  # where a terminal echoes ^C: at the end of a full line that would move everything up by one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -11,10 +11,15 @@ from rich.text import Text
 
 from evolute.core.order import Json
 from evolute.report import formats
+from evolute.report.columns import Column, drawn, fitted, hidden_line
 from evolute.report.data.proposals import proposal_lines
 from evolute.runs.commands import typed
 
+UNLIMITED = 10_000
+"""A width that no table has."""
 SHORT = 8
+COLOURS = {"finished": "green", "running": "cyan", "unfinished": "yellow"}
+"""The states of a run; all others are bad news, in red."""
 
 
 def summary(data: dict[str, Json]) -> RenderableType:
@@ -47,24 +52,40 @@ def members_table(data: dict[str, Json]) -> Table:
     return table
 
 
-def runs_table(rows: list[dict[str, Any]]) -> Table:
-    """The runs of a folder."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("run", "state", "best score", "turns", "age", "size"):
-        table.add_column(column, justify="left" if column in ("run", "state") else "right", no_wrap=True)
-    colours = {"finished": "green", "running": "cyan", "unfinished": "yellow"}
-    for row in rows:
-        state = Text(row["status"], style=colours.get(row["status"], "red"))
-        best = formats.number(row["score"])
-        table.add_row(
-            Text(row["run"]), state, best, f"{row['turns']:,}", formats.seconds(row["age"]), formats.size(row["size"])
-        )
-    return table
+def print_runs(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The runs of a folder; on a terminal that is too narrow for all columns, those that fit."""
+    console = Console()
+    width = console.width if console.is_terminal else UNLIMITED
+    columns, hidden = fitted(_run_columns(rows), width)
+    printed(drawn(columns, width, row_styles=[""] * len(rows)))
+    if hidden:
+        printed(Text(hidden_line(hidden), style="dim"))
 
 
-def printed(shown: RenderableType, console: Console | None = None) -> None:
-    """Print without breaking lines that are longer than the terminal, such as paths and commands."""
-    (console or Console()).print(shown, soft_wrap=True)
+def _run_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    named = [
+        Column(name, [formats.number(row.get(name)) for row in rows], left=True) for name in ("env", "learner", "strategy")
+    ]
+    return [
+        Column("run", [row["run"] for row in rows], left=True, needed=True),
+        Column(
+            "state",
+            [row["status"] for row in rows],
+            left=True,
+            needed=True,
+            styles=[COLOURS.get(row["status"], "red") for row in rows],
+        ),
+        Column("best", [formats.number(row["score"]) for row in rows], needed=True),
+        *named,
+        Column("turns", [f"{row['turns']:,}" for row in rows]),
+        Column("age", [formats.age(row["age"]) for row in rows], needed=True),
+        Column("size", [formats.size(row["size"]) for row in rows]),
+    ]
+
+
+def printed(shown: RenderableType) -> None:
+    """Print without breaking lines that are longer than the terminal, such as commands, and without cutting tables."""
+    Console(width=UNLIMITED).print(shown, soft_wrap=True)
 
 
 def _headline(data: dict[str, Json]) -> Text:

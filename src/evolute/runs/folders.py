@@ -75,11 +75,13 @@ def create(
         raise StoreError(f"cannot make a run folder in {parent}: {why}") from error
 
 
-def status(folder: Path, meta: RunMeta) -> str:
-    """finished, running or unfinished."""
+def status(folder: Path, meta: RunMeta, *, all_failed: bool) -> str:
+    """finished, running, unfinished, or failed if every member's last turn did and nobody trains them."""
     if meta.ended is not None:
         return "finished"
-    return "unfinished" if holder(folder) is None else "running"
+    if holder(folder) is not None:
+        return "running"
+    return "failed" if all_failed else "unfinished"
 
 
 def size(folder: Path) -> int:

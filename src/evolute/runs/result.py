@@ -14,7 +14,7 @@ from evolute.core.population import Population, Turn, best, descent
 from evolute.core.protocols import Learner, Progress, silently
 from evolute.core.resume import replay
 from evolute.core.solo import Solo
-from evolute.runs import folders
+from evolute.runs import folders, shown
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
@@ -108,6 +108,13 @@ class Run:
             raise StoreError(f"no member of {self.folder} has a score yet")
         return Agent(self.folder, top, self.learner)
 
+    def __repr__(self) -> str:
+        return shown.text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return shown.html(self)
+
     def member(self, slot: int) -> Agent:
         """One member by its slot."""
         if not 0 <= slot < len(self.population):
@@ -126,5 +133,6 @@ class Run:
 
     @property
     def status(self) -> str:
-        """finished, running or unfinished."""
-        return folders.status(self.folder, self.meta)
+        """finished, running, unfinished, or failed if all members did."""
+        all_failed = all(member.failed for member in self.population.members)
+        return folders.status(self.folder, self.meta, all_failed=all_failed)

@@ -14,6 +14,7 @@ import numpy as np
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
 from evolute.config.settings import FIELDS, Change
+from evolute.core.amounts import number
 from evolute.core.durability import Keeper
 from evolute.core.events import Event, Notice, Notify, Progressed, Saved, silent
 from evolute.core.interrupt import Interrupted, Interrupts
@@ -121,7 +122,7 @@ def _proceed(folder: Path, parts: Parts, how: Launch) -> Run:
         if journal.meta.ended is not None and not parts.config.changes_since(journal.meta.identity):
             return Run.open(folder, parts.learner)
         _amend(journal, parts.config)
-        with _advising(folder):
+        with _advising(folder, journal):
             while not Session(folder, parts, how, journal).train():
                 pass
     return Run.open(folder, parts.learner)
@@ -144,13 +145,15 @@ def _amend(journal: Journal, config: Config) -> None:
 
 
 @contextlib.contextmanager
-def _advising(folder: Path) -> Iterator[None]:
-    """Add to whatever stops a run how to resume it."""
+def _advising(folder: Path, journal: Journal) -> Iterator[None]:
+    """Add to an error how to resume the run, and to a stop that was asked for where the run is and how good it was."""
     resume = f"to resume: {typed('resume', folder)}"
     try:
         yield
     except Interrupted as stopped:
-        stopped.saved = f"finished turns are saved; {resume}"
+        score = journal.best_score()
+        best = "no score yet" if score is None else f"best score so far {number(score)}"
+        stopped.saved, stopped.folder = f"finished turns are saved, {best}", folder
         raise
     except AllFailedError as error:
         raise AllFailedError(f"{error}\nAfter fixing it, {resume}") from None

@@ -84,7 +84,8 @@ class TurnTable:
 
     @property
     def status(self) -> str:
-        return folders.status(self.folder, self.meta)
+        all_failed = len(self.last) == self.size and all(self.failed[row] for row in self.last.values())
+        return folders.status(self.folder, self.meta, all_failed=all_failed)
 
     @cached_property
     def latest(self) -> dict[int, int]:

@@ -165,6 +165,15 @@ class Journal:
             last = self._db.execute("SELECT member, MAX(turn) FROM reports GROUP BY member ORDER BY member").fetchall()
             return top((self._latest_score(Ref(*ref)) for ref in last), lambda score: score)
 
+    def all_failed(self) -> bool:
+        """Whether the last finished turn of every member failed."""
+        with _explained(self.path):
+            failed = self._db.execute(
+                "SELECT COUNT(*) FROM (SELECT member, MAX(turn) AS turn FROM reports GROUP BY member) last "
+                "JOIN reports r USING (member, turn) WHERE json_extract(r.body, '$.error') IS NOT NULL"
+            )
+            return bool(failed.fetchone()[0] == self.meta.population)
+
     def running(self) -> list[Order]:
         """The orders that no report has come for, by member."""
         with _explained(self.path):

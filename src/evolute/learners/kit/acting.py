@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from evolute.envs.flatten import FlatBox
 from evolute.learners.kit import networks, normalise, torsos
 from evolute.learners.kit.actions import Actions
 from evolute.learners.kit.networks import Network
@@ -60,9 +61,11 @@ def description(spec: PolicySpec) -> dict[str, Any]:
     }
 
 
-def exported(arrays: Mapping[str, Any], about: Mapping[str, Any], moments: Moments) -> Policy:
-    """A policy in numpy alone, from named arrays and a description."""
+def exported(arrays: Mapping[str, Any], about: Mapping[str, Any], moments: Moments, observations: Any = None) -> Policy:
+    """A policy in numpy alone, from named arrays, a description, and the space of observations."""
     torso = networks.SHARED if about["network"]["shared"] else networks.ACTOR
+    if isinstance(observations, FlatBox):
+        about = {**about, "observation": observations.layout}
     return Policy(arrays, {**about, "torso": torso, "head": networks.POLICY}, moments.mean, moments.variance)
 
 

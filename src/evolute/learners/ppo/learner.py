@@ -97,7 +97,7 @@ class PPO:
         """What the member has learnt, in numpy alone."""
         state = from_tree(tree)
         arrays = networks.unpacked(acting.described_network(state.about), state.train.adam.weights)
-        return acting.exported(arrays, state.about, state.train.obs)
+        return acting.exported(arrays, state.about, state.train.obs, self.observation_space)
 
     def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
         """The returns of fresh episodes."""

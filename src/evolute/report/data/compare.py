@@ -5,7 +5,7 @@ probability of improvement. Runs whose configs differ in the seed alone are samp
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -57,11 +57,24 @@ def final(table: TurnTable) -> float:
     return float(table.score[best])
 
 
-def arms(tables: Sequence[TurnTable]) -> list[Arm]:
-    """The runs by arm, each named by what sets it apart from the others."""
-    _check_task(tables)
+def distinct(tables: Sequence[TurnTable]) -> tuple[list[TurnTable], dict[str, str]]:
+    """The runs without those that equal another in config and seed, and for each of those the one that stays.
+
+    Equal runs end alike, so they are no further samples. The longest of them stays.
+    """
     groups: dict[str, list[TurnTable]] = {}
     for table in tables:
+        groups.setdefault(json.dumps(table.meta.identity, sort_keys=True), []).append(table)
+    kept = [max(equal, key=len) for equal in groups.values()]
+    left_out = [(table, one) for one, equal in zip(kept, groups.values(), strict=True) for table in equal if table is not one]
+    return kept, {str(table.folder): str(one.folder) for table, one in left_out}
+
+
+def arms(tables: Sequence[TurnTable]) -> list[Arm]:
+    """The runs by arm, each named by what sets it apart from the others. Of equal runs only one counts."""
+    _check_task(tables)
+    groups: dict[str, list[TurnTable]] = {}
+    for table in distinct(tables)[0]:
         groups.setdefault(json.dumps(_identity(table), sort_keys=True), []).append(table)
     identities = [json.loads(key) for key in groups]
     keys = sorted({key for one in identities for key in one if any(other.get(key) != one[key] for other in identities)})
@@ -98,6 +111,7 @@ def estimated(figure: Callable[..., float], *samples: Numbers) -> Estimate:
 def comparison(tables: Sequence[TurnTable]) -> dict[str, Json]:
     """The arms, best first, the pairs of them, and the plots."""
     ranked = sorted(arms(tables), key=lambda arm: -iqm(arm.scores))
+    left_out = distinct(tables)[1]
     pairs = [(one, other, estimated(improvement, one.scores, other.scores)) for one, other in combinations(ranked, 2)]
     return {
         "arms": [
@@ -111,8 +125,16 @@ def comparison(tables: Sequence[TurnTable]) -> dict[str, Json]:
             for arm in ranked
         ],
         "pairs": [{"one": one.name, "other": other.name, "better": vars(chance)} for one, other, chance in pairs],
-        "note": "" if all(len(arm.runs) > 1 for arm in ranked) else "An interval needs runs with other seeds (-m seed=1).",
+        "left_out": left_out,
+        "note": " ".join(_notes(ranked, left_out)),
     }
+
+
+def _notes(ranked: Sequence[Arm], left_out: Mapping[str, str]) -> Iterator[str]:
+    for run, same in left_out.items():
+        yield f"{run} is left out: it has the config and seed of {same}, so it is no further sample."
+    if any(len(arm.runs) < 2 for arm in ranked):
+        yield "An interval needs runs with other seeds (-m seed=1)."
 
 
 def charts(tables: Sequence[TurnTable]) -> list[Chart]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from evolute.core.cores import cores
 from evolute.core.protocols import Followed
 from evolute.core.tree import Tree
 from evolute.engines.links.link import Answered, Gone, Link, Make, Ready, WorkerContext
@@ -133,7 +134,7 @@ def _linked(engine: str, make: Make, workers: int | None, address: str | None) -
     with contextlib.ExitStack() as stack:
         link: Link
         if engine == "processes":
-            from evolute.engines.links.processes import ProcessLink, cores
+            from evolute.engines.links.processes import ProcessLink
 
             link = ProcessLink(make, workers or len(cores()), LEASE)
         elif engine == "mpi":

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from annotated_types import Gt
 
+from evolute.core.cores import cores
 from evolute.core.worker import Worker
 from evolute.engines.distributed import DistributedEngine
-from evolute.engines.links.processes import ProcessLink, cores
+from evolute.engines.links.processes import ProcessLink
 from evolute.engines.worker_service import ServiceSpec
 
 

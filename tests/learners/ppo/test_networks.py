@@ -141,7 +141,7 @@ REAL = gymnasium.spaces.Box(-2, 2, (2,), np.float32)
     ],
 )
 def test_an_exported_policy_acts_as_the_network_does(tmp_path, obs_space, action_space, settings):
-    made = PPO(JaxRunner(None, Programs(2)), obs_space, action_space, PPOSettings(**settings), {"code": "xla"})
+    made = PPO(JaxRunner(Programs(2), None), obs_space, action_space, PPOSettings(**settings), {"code": "xla"})
     tree = made.dump(made.init([Order(0, 0, {}, steps=1, seed=3)])[0])
     tree["learnt"]["optimiser"]["weights"] = RNG.normal(size=tree["learnt"]["optimiser"]["weights"].shape).astype("f") * 0.1
     if settings.get("normalize_obs"):
@@ -202,6 +202,6 @@ def test_a_file_names_the_torso_and_the_head_that_act(tmp_path, names):
 
 
 def test_what_ppo_exports_names_its_torso_and_head():
-    made = PPO(JaxRunner(None, Programs(2)), IMAGE, TWO, PPOSettings(), {"code": "xla"})
+    made = PPO(JaxRunner(Programs(2), None), IMAGE, TWO, PPOSettings(), {"code": "xla"})
     about = made.policy(made.dump(made.init([Order(0, 0, {}, steps=1, seed=3)])[0])).about
     assert (about["torso"], about["head"]) == ("shared", "policy")

@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection, Pipe
 
 import cloudpickle
 
+from evolute.core.cores import cores
 from evolute.core.protocols import EngineError
 from evolute.core.tree import Tree
 from evolute.engines.links.call_server import CallServer
@@ -199,14 +200,6 @@ class ProcessLink:
         if not worker.begun:
             self._restarts.died_early(worker.number, why)
         return Gone(worker.number, why)
-
-
-def cores() -> list[int]:
-    """The cores that this process may use, or all, where the system does not say."""
-    try:
-        return sorted(os.sched_getaffinity(0))
-    except AttributeError:
-        return list(range(os.cpu_count() or 1))
 
 
 def share(number: int, size: int) -> list[int]:

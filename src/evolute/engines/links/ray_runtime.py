@@ -8,8 +8,8 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+from evolute.core.cores import cores
 from evolute.core.protocols import EngineError
-from evolute.engines.links.processes import cores
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Unless the user says otherwise, Ray sends no usage reports and leaves the environment alone."""

@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from evolute.core.cores import cores
 from evolute.learners.kit.flags import FLAGS
 
 Tree = Any
@@ -34,26 +35,31 @@ OPTIONS = {
 
 @cache
 def start(devices: int) -> None:
-    """Start JAX with this many virtual CPU devices and a lasting compilation cache, unless it has started already."""
+    """Start JAX with this many virtual CPU devices and a lasting compilation cache, unless it has started already.
+
+    None of it changes any number: a JAX that was started otherwise is only slower, and that is said.
+    """
     os.environ.setdefault("NPROC", str(devices))
     flags = os.environ.get("XLA_FLAGS", "")
-    ready = FLAGS in flags
-    if not ready:
+    set_before = FLAGS in flags
+    if not set_before:
         os.environ["XLA_FLAGS"] = f"{flags} {FLAGS}".strip()
     try:
         jax.config.update("jax_num_cpu_devices", devices)
         jax.config.update("jax_cpu_enable_async_dispatch", False)  # short calls need not wake another thread
-        ready = True
+        slower = []
     except RuntimeError:
-        ready = ready and jax.local_device_count() == devices
+        there, useful = jax.local_device_count(), min(devices, len(cores()))
+        slower = [f"with {there} CPU devices instead of {useful}"] if there < useful else []
+        slower += [] if set_before else ["without the XLA flags for fast rollouts"]
     if jax.config.values["jax_compilation_cache_dir"] is None:
         home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         jax.config.update("jax_compilation_cache_dir", str(home / "evolute" / "jax"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-    if jax.default_backend() == "cpu" and not ready:
+    if slower and jax.default_backend() == "cpu":
         warnings.warn(
-            f"JAX was started with {jax.local_device_count()} CPU devices before Evolute could ask for {devices} and set its "
-            "flags: training is slower, and its numbers are not those of other runs; let Evolute start JAX",
+            f"JAX was started before Evolute could do so, {' and '.join(slower)}: results are the same, but training is "
+            "slower; let Evolute start JAX",
             stacklevel=2,
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from evolute.core.cores import cores
 from evolute.core.protocols import Progress
 from evolute.learners.kit import members
 from evolute.learners.kit.members import Function, Tree
@@ -17,14 +18,18 @@ from evolute.learners.kit.members import Function, Tree
 class Programs:
     """What has been compiled so far, for this many devices: once for each name and each shape of the arguments.
 
-    Another process that this is sent to compiles its own.
+    Making one starts JAX. Another process that this is sent to compiles its own, for no more devices than it has cores.
+    What holds both programs and arrays, or an environment, has the programs first: then JAX is started by us there too.
     """
 
     devices: int
     _compiled: dict[Hashable, Callable[..., Tree]] = field(default_factory=dict)
 
-    def __reduce__(self) -> tuple[type[Programs], tuple[int]]:
-        return Programs, (self.devices,)
+    def __post_init__(self) -> None:
+        members.start(self.devices)
+
+    def __reduce__(self) -> tuple[Callable[[int], Programs], tuple[int]]:
+        return _in_another_process, (self.devices,)
 
     def __len__(self) -> int:
         return len(self._compiled)
@@ -45,10 +50,13 @@ class Programs:
         lift: Callable[[Function], Any] = members.over_members,
     ) -> Callable[..., Tree]:
         """The program for arguments like these."""
-        members.start(self.devices)
         key = (name, tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arguments)))
         if key not in self._compiled:
             progress(0.0, "compiling")
             self._compiled[key] = lift(function).lower(*arguments).compile()
             progress(0.0, "")
         return self._compiled[key]
+
+
+def _in_another_process(devices: int) -> Programs:
+    return Programs(min(devices, len(cores())))

@@ -34,8 +34,8 @@ from evolute.learners.ppo.turn_stats import TurnStats
 class HostRunner:
     """Trains and evaluates in environments that are stepped on the host."""
 
-    env: HostEnv
     programs: Programs
+    env: HostEnv
     default_episodes: int = 20
 
     @property

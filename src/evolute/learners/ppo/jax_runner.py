@@ -32,8 +32,8 @@ SLICE = 0.5
 class JaxRunner:
     """Trains and evaluates in an environment that is part of the program."""
 
-    env: JaxEnv
     programs: Programs
+    env: JaxEnv
     default_episodes: int = 100
     time_limit: None = None
     _blanks: dict[PPOSpec, EnvStates] = field(default_factory=dict)

@@ -36,7 +36,7 @@ class HostRunner:
 
     env: HostEnv
     programs: Programs
-    default_episodes: int = 20
+    rounds: tuple[int, ...] = (4, 16)
 
     @property
     def time_limit(self) -> int | None:

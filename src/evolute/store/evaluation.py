@@ -48,10 +48,13 @@ def differ(one: Evaluation, other: Evaluation) -> bool:
 
 
 def ways(evaluations: Iterable[Evaluation], ref: Ref) -> list[Evaluation]:
-    """The evaluations of one state, the way of acting that did better first: sampling only if that is more than noise."""
+    """The evaluations of one state, the way of acting that did better first.
+
+    Sampling has to be better by a standard error of the difference, since a policy without chance is the handier one.
+    """
     found = sorted((one for one in evaluations if one.ref == ref), key=lambda one: one.greedy is False)
-    clear = len(found) > 1 and found[1].mean > found[0].mean and differ(*found)
-    return found[::-1] if clear else found
+    sampling = len(found) > 1 and found[1].mean - found[0].mean > noise(*found) / 2
+    return found[::-1] if sampling else found
 
 
 def winner(evaluations: Sequence[Evaluation]) -> Evaluation | None:

@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/.installed
 	$(BIN)/evolute run cartpole --new
+	$(BIN)/evolute report "$$(ls -td runs/cartpole-* | head -n 1)" -o demo.html
 
 # Two processes share the tests by file. `make test` leaves out what is marked slow, `make test-all` runs everything.
 TEST := $(BIN)/pytest -n 2 --dist loadfile

@@ -37,6 +37,7 @@ def run(
     seed: int | None = None,
     score: str | None = None,
     init: Mapping[str, Any] | None = None,
+    evaluation: Mapping[str, Any] | None = None,
     limit: float | str | None = None,
     durable: int | Literal["auto"] | None = None,
     keep: str | None = None,
@@ -72,6 +73,7 @@ def run(
         seed: Random seed of the whole run.
         score: The metric to maximise; `"-loss"` minimises the metric `loss`.
         init: What the first members start with: `hparams`, or states of another run by `from` and `turn`.
+        evaluation: The evaluation that ends the run: how many of the best `members`, and for how much `time`.
         limit: Time limit of one member's turn, in seconds or as `"10m"`; a turn that takes longer fails.
         durable: Save states every this many turns; `"auto"`: as often as 1 % of the training time allows.
         keep: Checkpoints to keep, such as `"last 2, best"`.
@@ -117,6 +119,7 @@ def run(
         "seed": seed,
         "score": score,
         "init": init,
+        "evaluation": evaluation,
         "limit": limit,
         "durable": durable,
         "keep": keep,

@@ -23,6 +23,7 @@ class Policy:
     """Acts on observations, one at a time or in batches. One with memory continues from its last call until `reset`.
 
     `about` describes the network and the actions, and names the torso and the head that act; those of old files are PPO's.
+    `greedy` says whether it takes the likeliest actions or samples them unless a call says which.
     """
 
     suffix = ".npz"
@@ -35,14 +36,23 @@ class Policy:
         self._torso = self.about.get("torso", "shared" if self._network.get("shared") else "actor")
         self._head = self.about.get("head", "policy")
         self._memory: Array | None = None
+        self._rng = np.random.default_rng()
 
-    def __call__(self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None) -> Any:
-        """The likeliest action, or with `greedy=False` one drawn by `rng`."""
+    @property
+    def greedy(self) -> bool:
+        return bool(self.about.get("greedy", True))
+
+    @greedy.setter
+    def greedy(self, value: bool) -> None:
+        self.about["greedy"] = value
+
+    def __call__(self, observation: Any, *, greedy: bool | None = None, rng: np.random.Generator | None = None) -> Any:
+        """The likeliest action (`greedy=True`), or one drawn by `rng`; by default in the way that `self.greedy` says."""
         obs = np.asarray(flattened(self.about.get("observation"), observation))
         single = self._is_single(obs)
         batch = obs[None] if single else obs
         outputs = self.outputs(batch)
-        noise = None if greedy else (rng or np.random.default_rng())
+        noise = None if (self.greedy if greedy is None else greedy) else (rng or self._rng)
         action = self._action(outputs, noise)
         return action[0] if single else action
 

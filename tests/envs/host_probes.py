@@ -64,6 +64,21 @@ class TrueEnd(HostProbe):
         return self.time >= 10
 
 
+class ChangeAction(HostProbe):
+    """As `probes.change_action`."""
+
+    def step(self, action):
+        moved = super().step(action)
+        self.last = action
+        return moved
+
+    def reward(self, action):
+        return float(self.time > 0 and action != self.last)
+
+    def over(self):
+        return self.time >= 9
+
+
 class Raises(HostProbe):
     """Raises at its 50th step, counted over all episodes."""
 
@@ -86,6 +101,6 @@ class NanRewards(HostProbe):
         return self.time >= 10
 
 
-for env in (HostProbe, ActionChoice, ActionByObs, TrueEnd, Raises, NanRewards):
+for env in (HostProbe, ActionChoice, ActionByObs, TrueEnd, ChangeAction, Raises, NanRewards):
     name = "TimeLimit" if env is HostProbe else env.__name__
     gymnasium.register(f"probes/{name}-v0", entry_point=env, max_episode_steps=10 if env in (HostProbe, Raises) else None)

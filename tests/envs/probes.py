@@ -133,6 +133,15 @@ def multi_discrete() -> Probe:
     )
 
 
+def change_action() -> Probe:
+    """A point for another action than the last one, which is not shown: only a policy that samples its actions gets any."""
+    return Probe(
+        length=9,
+        reward=lambda memory, time, action: (time > 0) & (action != memory),
+        remember=lambda memory, time, action: action,
+    )
+
+
 ALL = (
     value_only,
     value_of_obs,
@@ -145,4 +154,5 @@ ALL = (
     true_end,
     continuous,
     multi_discrete,
+    change_action,
 )

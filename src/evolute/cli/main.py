@@ -143,8 +143,9 @@ def play(
     video: Annotated[Path | None, typer.Option("--video", help="Also record one episode, as a .gif or .mp4 file.")] = None,
     film: Annotated[Path | None, typer.Option("--film", hidden=True)] = None,
     sample: Annotated[
-        bool, typer.Option("--sample", help="Sample actions in the video instead of taking the likeliest.")
-    ] = False,
+        bool | None,
+        typer.Option("--sample/--greedy", help="Sample actions or take the likeliest; by default as did better after the run."),
+    ] = None,
     as_json: PrintJson = False,
 ) -> None:
     """Evaluate a member in fresh episodes and print its returns."""

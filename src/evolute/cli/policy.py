@@ -12,7 +12,7 @@ from rich.console import Console
 from evolute.cli.agents import chosen
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
-from evolute.core.protocols import ExportablePolicy
+from evolute.core.protocols import ExportablePolicy, PlaysEitherWay
 from evolute.policy import Policy
 from evolute.report import formats
 from evolute.report.formats import who
@@ -21,6 +21,7 @@ from evolute.runs.export import exportable
 from evolute.runs.result import Agent, Run
 from evolute.runs.states import choices_of, remembered
 from evolute.store.error import StoreError
+from evolute.store.evaluation import WAYS
 
 
 def export(folder: Path, path: Path | None, member: int | None) -> None:
@@ -36,42 +37,49 @@ def export(folder: Path, path: Path | None, member: int | None) -> None:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
     print(f"wrote {path} ({formats.size(path.stat().st_size)}): {who(agent)}")
     print(f"use it, {policy.use(path)}")
+    if not agent.greedy:
+        print("it samples its actions, which did better after the run than the likeliest ones")
 
 
 def play(
-    folder: Path, member: int | None, *, episodes: int | None, seed: int, video: Path | None, sample: bool, as_json: bool
+    folder: Path, member: int | None, *, episodes: int | None, seed: int, video: Path | None, sample: bool | None, as_json: bool
 ) -> None:
-    """Evaluate an agent in fresh episodes, and record one as a video if asked to."""
-    if sample and video is None:
-        raise ConfigError("--sample is for the actions in a video: name its file with --video")
+    """Evaluate an agent in fresh episodes, and record one as a video if asked to.
+
+    `sample` says whether actions are sampled or the likeliest; by default the agent acts as its policy does.
+    """
     agent, config = _agent(folder, member)
+    asked = None if sample is None else not sample
+    greedy = agent.greedy if asked is None else asked
     with Console(file=sys.stderr).status("playing"):
-        scores = agent.evaluate(seed=seed, episodes=episodes)
+        scores = agent.evaluate(seed=seed, episodes=episodes, greedy=asked)
     if scores is None:
         raise ConfigError(f"the learner {config.learner.name} cannot be played")
+    way = greedy if isinstance(agent.learner, PlaysEitherWay) else None
     result = {
         "member": agent.member,
         "turn": agent.turn.ref.turn,
         "score": agent.score,
         "episodes": len(scores),
+        "greedy": way,
         "mean": float(np.mean(scores)),
         "deviation": float(np.std(scores)),
         "lowest": float(np.min(scores)),
         "highest": float(np.max(scores)),
     }
     if not as_json:
-        print(f"{who(agent)}: {len(scores)} fresh episodes")
+        print(f"{who(agent)}: {len(scores)} fresh episodes {WAYS[way]}".rstrip())
         spread = f"lowest {result['lowest']:.4g}, highest {result['highest']:.4g}"
         print(f"return {result['mean']:.4g} ± {result['deviation']:.3g} ({spread})")
     if video is not None:
-        result["frames"] = _record(folder, config, exportable(agent), video, seed, sample=sample)
+        result["frames"] = _record(folder, config, exportable(agent), video, seed, greedy=greedy)
         if not as_json:
             print(f"wrote {video} ({result['frames']} frames, {formats.size(video.stat().st_size)})")
     if as_json:
         print(json.dumps(result))
 
 
-def _record(folder: Path, config: Config, policy: ExportablePolicy, video: Path, seed: int, *, sample: bool) -> int:
+def _record(folder: Path, config: Config, policy: ExportablePolicy, video: Path, seed: int, *, greedy: bool) -> int:
     """Record one episode as a video; returns the number of its frames."""
     from evolute.envs.render import render_episode
     from evolute.envs.video import write
@@ -82,7 +90,7 @@ def _record(folder: Path, config: Config, policy: ExportablePolicy, video: Path,
     policy.reset()
     flat = isinstance(policy, Policy)
     try:
-        return write(render_episode(spec, lambda obs: policy(obs, greedy=not sample, rng=rng), flat=flat, seed=seed), video)
+        return write(render_episode(spec, lambda obs: policy(obs, greedy=greedy, rng=rng), flat=flat, seed=seed), video)
     except (ValueError, OSError) as error:
         raise ConfigError(str(error)) from error
 

@@ -19,6 +19,7 @@ def report(folder: Path, path: Path | None) -> None:
     path = path or Path(f"{table.name}.html")
     write(path, html.report(table))
     announce(path, table)
+    print(f"open it in a browser: {path.resolve().as_uri()}")
 
 
 def finished_turns(folder: Path) -> TurnTable:

@@ -122,6 +122,21 @@ class InitSettings:
 
 
 @dataclass(frozen=True)
+class EvaluationSettings:
+    """The evaluation in fresh episodes that ends a run."""
+
+    members: Annotated[
+        int,
+        Ge(0),
+        _anytime("how many of the best members play fresh episodes when the run ends, and are chosen among"),
+    ] = 3
+    time: Annotated[
+        Seconds | None,
+        _anytime("time limit of these episodes; by default 2 minutes, or 5 % of the training time if longer"),
+    ] = None
+
+
+@dataclass(frozen=True)
 class RunSettings:
     """All settings of a run but those of its plug-ins. Groups are nested: `stop.turns` is `settings.stop.turns`."""
 
@@ -143,6 +158,7 @@ class RunSettings:
     seed: Annotated[int, Ge(0), _fixed("random seed of the whole run")] = 0
     score: Annotated[str, _fixed("the metric to maximise; -loss minimises the metric loss")] = "score"
     init: InitSettings = field(default_factory=InitSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     limit: Annotated[Seconds | None, _anytime("time limit of one member's turn; a turn that takes longer fails")] = None
     durable: Annotated[
         Literal["auto"] | Number,

@@ -79,7 +79,10 @@ class Loop:
         return self.position.population
 
     def run(self) -> str:
-        """Train until the end and return its reason. When it is interrupted, what had finished is durable."""
+        """Train until the end and return its reason, which is for the caller to write down.
+
+        Also when it is interrupted, what had finished is durable.
+        """
         started = self.engine.now() - self.position.elapsed
         try:
             while True:
@@ -93,7 +96,6 @@ class Loop:
             self._flush()
             raise
         self._flush()
-        self.journal.end(reason)
         return reason
 
     def _ready(self) -> list[int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from evolute.core.lineage import carried_score, line_steps, used_steps
 from evolute.core.order import Hparams, Json, Order, Ref, Report
-from evolute.core.ranking import top
+from evolute.core.ranking import winner
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -150,6 +150,7 @@ def descent(turn: Turn) -> Iterator[Turn]:
         ancestor = ancestor.parent
 
 
-def best(population: Population) -> Turn | None:
-    """The highest-scoring latest turn; ties go to the lower slot."""
-    return top((member.latest for member in population.members if member.latest is not None), lambda turn: turn.score)
+def best(population: Population, chosen: Ref | None = None) -> Turn | None:
+    """The latest turn that was `chosen` after the run, or else the highest-scoring one; ties go to the lower slot."""
+    latest = [member.latest for member in population.members if member.latest is not None]
+    return winner(latest, lambda turn: turn.score, lambda turn: turn.ref == chosen)

@@ -125,6 +125,27 @@ class Learner(Protocol[S]):
 
 
 @runtime_checkable
+class PlaysEitherWay(Protocol):
+    """A learner whose members can take the likeliest actions or sample them, so that both can be evaluated."""
+
+    @property
+    def rounds(self) -> Sequence[int]:
+        """Episodes that evaluate a member well, in rounds: if time is short, the first must do."""
+
+    def play(
+        self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int, greedy: bool, progress: Progress
+    ) -> Sequence[float]:
+        """A member's returns in fresh episodes; whatever `progress` raises ends them."""
+
+
+@runtime_checkable
+class ActsEitherWay(Protocol):
+    """A policy that takes the likeliest action or samples one; `greedy` says which, unless a call does."""
+
+    greedy: bool
+
+
+@runtime_checkable
 class Exporter(Protocol):
     """A learner whose policies can be exported to files."""
 
@@ -233,9 +254,6 @@ class Journal(Protocol):
 
     def note(self, kind: str, **body: Json) -> None:
         """Write down something that happened to the run."""
-
-    def end(self, reason: str) -> None:
-        """Write that the run has finished, and why."""
 
     def sync(self) -> None:
         """Bring all that was written to the disk itself."""

@@ -33,3 +33,9 @@ def top(items: Iterable[T], score: Callable[[T], float | None]) -> T | None:
     """The item with the highest score, the first of equals; None if no item has a number."""
     scored = [item for item in items if is_number(score(item))]
     return min(scored, key=lambda item: rank_key(score(item))) if scored else None
+
+
+def winner(items: Sequence[T], score: Callable[[T], float | None], is_chosen: Callable[[T], bool]) -> T | None:
+    """The best of a run: the one that its final evaluation chose, or as long as there is none, the highest score."""
+    chosen = [item for item in items if is_chosen(item)]
+    return chosen[0] if chosen else top(items, score)

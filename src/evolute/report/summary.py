@@ -24,7 +24,8 @@ COLOURS = {"finished": "green", "running": "cyan", "unfinished": "yellow"}
 
 def summary(data: dict[str, Json]) -> RenderableType:
     """What a person wants to know when a run ends."""
-    return Group(_headline(data), *_agent("best", data["best"], short=True), *_incidents(data), _commands(data))
+    agent = _agent("best", data["best"], short=True)
+    return Group(_headline(data), *agent, *_incidents(data), *_hints(data), _commands(data))
 
 
 def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType:
@@ -33,8 +34,7 @@ def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType
     failure = [Text(""), Text("first failure:", style="red"), Text(traceback.strip())] if traceback else []
     notes = [Text(f"note: {note.get('text') or note['kind']}", style="yellow") for note in data["notes"]]
     reasons = [Text(line) for line in proposal_lines(data["proposals"])]
-    advice = [Text(f"hint: {hint}", style="yellow") for hint in data.get("hints", ())]
-    rest = (*_incidents(data), *advice, *notes, *failure, _commands(data))
+    rest = (*_incidents(data), *_hints(data), *notes, *failure, _commands(data))
     return Group(_headline(data), members_table(data), *asked, *reasons, *rest)
 
 
@@ -106,9 +106,7 @@ def _agent(title: str, data: dict[str, Json] | None, *, short: bool) -> Iterator
         f"{title}: member {data['member']}, score {formats.number(data['score'])}, after {data['steps']:,} steps of its line",
         style="green",
     )
-    if evaluation := data.get("evaluation"):
-        mean, deviation = formats.number(evaluation["mean"]), formats.number(evaluation["deviation"])
-        yield Text(f"  evaluated: {mean} ± {deviation} over {evaluation['episodes']} fresh episodes", style="green")
+    yield from (Text(f"  {sentence}", style="green") for sentence in data.get("evaluated", ()))
     yield Text(f"  now: {formats.hparams(data['hparams'])}")
     yield Text("  schedule along its line of descent (turns, hyper-parameters, score then):")
     yield from _shortened([_part(part) for part in data["schedule"]], short=short)
@@ -141,6 +139,10 @@ def _incidents(data: dict[str, Json]) -> Iterator[Text]:
         yield Text(f"{text} (`{typed('show', data['run'])}` has the first traceback)", style="yellow")
     if data["workers_lost"]:
         yield Text(f"{formats.count(data['workers_lost'], 'worker')} died, each replaced by another", style="yellow")
+
+
+def _hints(data: dict[str, Json]) -> Iterator[Text]:
+    yield from (Text(f"hint: {hint}", style="yellow") for hint in data["hints"])
 
 
 def _commands(data: dict[str, Json]) -> Text:

@@ -41,7 +41,7 @@ def beginning(config: Config, strategy: Strategy) -> Fill:
         meta, decisions = journal.meta, journal.decisions()
     population = replay(meta.population, decisions)
     if turn is None:
-        top = best(population)
+        top = best(population, meta.chosen)
         if top is None:
             raise StoreError(f"init.from = {source}: no member of it has a score yet")
         return _importing(source, [top] * config.settings.population, config, strategy, same=False)

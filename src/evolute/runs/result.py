@@ -9,11 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evolute.config.error import ConfigError
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn, best, descent
-from evolute.core.protocols import Learner, Progress, silently
+from evolute.core.protocols import ActsEitherWay, Learner, PlaysEitherWay, Progress, silently
 from evolute.core.resume import replay
 from evolute.core.solo import Solo
+from evolute.core.tree import Tree
 from evolute.runs import folders, shown
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
@@ -31,6 +33,8 @@ class Agent:
     folder: Path
     turn: Turn
     learner: Learner[Any] | None = field(default=None, repr=False)
+    greedy: bool = field(default=True, repr=False)
+    """Whether its policy takes the likeliest actions or samples them: what did better after the run."""
 
     @property
     def member(self) -> int:
@@ -57,18 +61,35 @@ class Agent:
     @property
     def state(self) -> Any:
         """What was learnt: the state as the learner left it."""
-        tree = Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref)
-        return self.learner.thaw(tree) if isinstance(self.learner, Solo) else tree
+        return self.learner.thaw(self._tree) if isinstance(self.learner, Solo) else self._tree
 
     @cached_property
     def policy(self) -> Callable[..., Any]:
         """What the member has learnt, to be called with an observation, for learners that have a policy."""
-        return self._learner.policy(Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref))
+        made = self._learner.policy(self._tree)
+        acts: object = made
+        if isinstance(acts, ActsEitherWay):
+            acts.greedy = self.greedy
+        return made
 
-    def evaluate(self, *, seed: int, episodes: int | None = None, progress: Progress = silently) -> Sequence[float] | None:
-        """The member's returns in fresh episodes, for learners that can play."""
-        tree = Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref)
-        return self._learner.evaluate(tree, self.hparams, seed=seed, episodes=episodes, progress=progress)
+    def evaluate(
+        self, *, seed: int, episodes: int | None = None, greedy: bool | None = None, progress: Progress = silently
+    ) -> Sequence[float] | None:
+        """The member's returns in fresh episodes, for learners that can play.
+
+        `greedy` says whether it takes the likeliest actions or samples them; by default it acts as its policy does.
+        """
+        learner = self._learner
+        if not isinstance(learner, PlaysEitherWay):
+            if greedy is not None:
+                raise ConfigError("this learner evaluates its members in its own way: it cannot be told how they act")
+            return learner.evaluate(self._tree, self.hparams, seed=seed, episodes=episodes, progress=progress)
+        number, way = episodes or sum(learner.rounds), self.greedy if greedy is None else greedy
+        return learner.play(self._tree, self.hparams, seed=seed, episodes=number, greedy=way, progress=progress)
+
+    @property
+    def _tree(self) -> Tree:
+        return Checkpoints(self.folder / folders.CHECKPOINTS).read(self.turn.ref)
 
     @property
     def _learner(self) -> Learner[Any]:
@@ -102,11 +123,11 @@ class Run:
 
     @cached_property
     def best(self) -> Agent:
-        """The member whose latest score is highest."""
-        top = best(self.population)
+        """The member that the evaluation after the run chose, or until then the one whose latest score is highest."""
+        top = best(self.population, self.meta.chosen)
         if top is None:
             raise StoreError(f"no member of {self.folder} has a score yet")
-        return Agent(self.folder, top, self.learner)
+        return self._agent(top)
 
     def __repr__(self) -> str:
         return shown.text(self)
@@ -122,7 +143,10 @@ class Run:
         turn = self.population[slot].latest
         if turn is None:
             raise StoreError(f"member {slot} of {self.folder} has not finished a turn yet")
-        return Agent(self.folder, turn, self.learner)
+        return self._agent(turn)
+
+    def _agent(self, turn: Turn) -> Agent:
+        return Agent(self.folder, turn, self.learner, self.meta.greedy(turn.ref))
 
     def frame(self) -> pandas.DataFrame:
         """Every finished turn as a row of a pandas DataFrame, read from the journal as it is now."""

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
 from evolute.config.settings import FIELDS, Change
@@ -20,24 +18,25 @@ from evolute.core.events import Event, Notice, Notify, Progressed, Saved, silent
 from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
 from evolute.core.order import Json
-from evolute.core.population import Population, best
+from evolute.core.population import Population
 from evolute.core.protocols import Engine, Exporter, JoinedEngine
 from evolute.core.resume import RemakeError, UnrepeatableError
-from evolute.core.rng import derive
 from evolute.core.worker import Worker
 from evolute.logs.feed import LogFeed
 from evolute.logs.sink import LoggedRun, sinks
 from evolute.runs import folders, fork
 from evolute.runs.assemble import Parts, assembled, described
 from evolute.runs.commands import typed
+from evolute.runs.final_evaluation import LEAST, SHARE, FinalEvaluation
 from evolute.runs.restore import Restorer
 from evolute.runs.result import Run
 from evolute.runs.states import choices_of
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
+from evolute.store.evaluation import Evaluation, winner
 from evolute.store.journal import Journal
 from evolute.store.lock import held
-from evolute.store.meta import Evaluation, RunMeta
+from evolute.store.meta import RunMeta
 
 CHANGEABLE = sorted(key for key, setting in FIELDS.items() if setting.change == Change.ON_RESUME)
 """What may differ when a run is resumed, besides where and how it is carried out."""
@@ -140,7 +139,7 @@ def _amend(journal: Journal, config: Config) -> None:
     if changed:
         changes = [f"{key} from {before.get(key)} to {config.identity.get(key)}" for key in changed]
         journal.note("changed", text=f"changed {', '.join(changes)}")
-        journal.put(ended=None)
+        journal.put(ended=None, evaluation=None, evaluations=[])
     journal.put(**described(config))
 
 
@@ -207,13 +206,14 @@ class Session:
         self.how.begin(self.folder, config, position.population)
         loop = Loop(self.parts.setup, position, engine, self.journal, keeper, self._watch, interrupts)
         try:
-            loop.run()
+            reason = loop.run()
         except UnrepeatableError:
             return False
         finally:
             self._logs.close(loop.population)
         with interrupts.allowed():
-            self._evaluate_best()
+            evaluations = self._evaluations()
+        self.journal.put(ended=reason, evaluation=winner(evaluations), evaluations=evaluations)
         return True
 
     def _worker(self) -> Worker:
@@ -241,21 +241,14 @@ class Session:
         self._logs.watch(event)
         self.how.notify(event)
 
-    def _evaluate_best(self) -> None:
-        """Evaluate the winner in fresh episodes: the best of many noisy scores is optimistic."""
+    def _evaluations(self) -> list[Evaluation]:
+        """The best few in fresh episodes; none if the learner cannot play, or nobody is to be evaluated."""
+        settings = self.parts.config.settings
         run = Run.open(self.folder, self.parts.learner)
-        if best(run.population) is None:
-            return
-        ref = run.best.turn.ref
-
-        def progress(share: float, note: str) -> None:
-            self._watch(Progressed([ref], share, note or "evaluating the best member"))
-
+        limit = settings.evaluation.time or max(LEAST, SHARE * run.elapsed)
+        final = FinalEvaluation(run, settings.seed, settings.evaluation.members, limit, self._watch)
         try:
-            returns = run.best.evaluate(seed=derive(self.parts.config.settings.seed, "measure"), progress=progress)
+            return final.evaluations()
         except Exception as error:
-            self._watch(Notice(f"the best member could not be evaluated: {error}", warning=True))
-            return
-        if returns is not None:
-            evaluation = Evaluation(*ref, float(np.mean(returns)), float(np.std(returns)), len(returns))
-            self.journal.put(evaluation=evaluation)
+            self._watch(Notice(f"the best members could not be evaluated: {error}", warning=True))
+            return []

@@ -18,7 +18,7 @@ import numpy as np
 from evolute.core.lineage import carried_score, line_steps, used_steps
 from evolute.core.order import Json, Order, Ref, last_line
 from evolute.core.param import Param
-from evolute.core.ranking import top
+from evolute.core.ranking import winner
 from evolute.core.space import Space
 from evolute.runs import folders
 from evolute.store.error import StoreError
@@ -100,18 +100,23 @@ class TurnTable:
 
     @cached_property
     def best(self) -> int | None:
-        """The row of the highest-scoring latest state; ties go to the lower slot."""
-        return top((row for _, row in sorted(self.latest.items())), lambda row: float(self.score[row]))
+        """The row of the latest state that was chosen after the run, or else of the highest-scoring one."""
+        latest, chosen = [row for _, row in sorted(self.latest.items())], self.meta.chosen
+        return winner(latest, lambda row: float(self.score[row]), lambda row: self.ref(row) == chosen)
 
     @cached_property
     def best_line(self) -> list[int]:
         """The rows of the best one's line of descent, from fresh weights on."""
         return [] if self.best is None else self.ancestry(self.best)
 
+    def ref(self, row: int) -> Ref:
+        """The state that a row left."""
+        return Ref(int(self.member[row]), int(self.turn[row]))
+
     def order(self, row: int) -> Order:
         """The order of a row, without its seed and links besides the start."""
         parent = int(self.parent[row])
-        start = None if parent == FRESH else Ref(int(self.member[parent]), int(self.turn[parent]))
+        start = None if parent == FRESH else self.ref(parent)
         return Order(int(self.member[row]), int(self.turn[row]), self.hparams[row], start, why=self.why[row])
 
     def reason(self, row: int) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from evolute.core.lineage import score_along
 from evolute.core.order import Json, Order, Ref, Report
-from evolute.core.ranking import top
+from evolute.core.ranking import winner
 from evolute.core.resume import Decision
 from evolute.store.error import StoreError
 from evolute.store.meta import NAMES, RENAMED, RunMeta, plain
@@ -95,10 +95,6 @@ class Journal:
         with self._transaction("note") as db:
             db.execute("INSERT INTO notes (at, kind, body) VALUES (?, ?, ?)", (time.time(), kind, _text(body)))
 
-    def end(self, reason: str) -> None:
-        """Write that the run has finished, and why."""
-        self.put(ended=reason)
-
     def put(self, **changes: Any) -> None:
         """Set fields of what the journal says of its run."""
         if unknown := changes.keys() - NAMES:
@@ -160,10 +156,13 @@ class Journal:
             return int(self._db.execute("SELECT COUNT(*) FROM reports").fetchone()[0])
 
     def best_score(self) -> float | None:
-        """The best score of a member's latest state, read from those states' lines of descent only."""
+        """The score of the best member's latest state, read from the latest states' lines of descent only."""
+        chosen = self.meta.chosen
         with _explained(self.path):
             last = self._db.execute("SELECT member, MAX(turn) FROM reports GROUP BY member ORDER BY member").fetchall()
-            return top((self._latest_score(Ref(*ref)) for ref in last), lambda score: score)
+            latest = [self._latest_score(Ref(*ref)) for ref in last]
+            best = winner(latest, lambda one: one[1], lambda one: one[0] == chosen)
+            return None if best is None else best[1]
 
     def all_failed(self) -> bool:
         """Whether the last finished turn of every member failed."""
@@ -245,8 +244,8 @@ class Journal:
                 lines.append(["report", *report.order.ref, {**report.to_json(), **error}])
         return "".join(_text(line) + "\n" for line in lines)
 
-    def _latest_score(self, last: Ref) -> float | None:
-        """The score of a member's last turn that left a state, which may be that of a turn it descends from."""
+    def _latest_score(self, last: Ref) -> tuple[Ref, float | None]:
+        """A member's last turn that left a state, and its score, which may be that of a turn it descends from."""
         own, failed, start = self._outcome(last)
         while failed and last.turn > 0:
             last = Ref(last.member, last.turn - 1)
@@ -255,7 +254,7 @@ class Journal:
         while own is None and start is not None:
             own, failed, start = self._outcome(start)
             line.append((own, failed))
-        return score_along(reversed(line))
+        return last, score_along(reversed(line))
 
     def _outcome(self, ref: Ref) -> tuple[float | None, bool, Ref | None]:
         """A finished turn's own score, whether it failed, and the state it continued."""

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from evolute.core.durability import Keep
 from evolute.core.order import Json, Ref
+from evolute.store.evaluation import Evaluation, ways
 
 RENAMED = {"settled": "choices", "measured": "evaluation"}
 """Keys of schema 1 and what they are called now."""
 POLICIES = {"ppo": ".npz", "sb3": ".zip"}
 """The files of learners in runs that were written before `policy_suffix` was recorded."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Returns of one state in fresh episodes."""
-
-    member: int
-    turn: int
-    mean: float
-    deviation: float
-    episodes: int
-
-    @property
-    def ref(self) -> Ref:
-        return Ref(self.member, self.turn)
 
 
 @dataclass(frozen=True)
@@ -54,7 +40,9 @@ class RunMeta:
     ended: str | None = None
     """Why the run has finished, if it has."""
     evaluation: Evaluation | None = None
-    """The winner's returns in fresh episodes after the run."""
+    """The winner's returns in fresh episodes after the run, acting in the way that did better."""
+    evaluations: Sequence[Evaluation] = ()
+    """All that was evaluated after the run: the best few members, each in both ways of acting."""
     state_bytes: int = 0
     """The size of the largest state so far."""
     unrepeatable: bool = False
@@ -70,15 +58,37 @@ class RunMeta:
             known["keep"] = Keep(**known["keep"])
         if known.get("evaluation") is not None:
             known["evaluation"] = Evaluation(**known["evaluation"])
+        known["evaluations"] = tuple(Evaluation(**one) for one in known.get("evaluations", ()))
         return cls(**known)
 
     def to_json(self) -> dict[str, Json]:
         """The record as a journal keeps it."""
         return {key: plain(value) for key, value in vars(self).items()}
 
+    @property
+    def chosen(self) -> Ref | None:
+        """The state that the evaluation after the run chose as the best, once there is one."""
+        return None if self.ended is None or self.evaluation is None else self.evaluation.ref
+
+    def greedy(self, ref: Ref) -> bool:
+        """Whether the policy of a state takes the likeliest actions unless it is told: the way that did better.
+
+        One that was not evaluated acts like the winner; without any evaluation, as the learner's settings say.
+        """
+        known = [*ways(self.evaluations, ref), *([] if self.evaluation is None else [self.evaluation])]
+        said = next((one.greedy for one in known if one.greedy is not None), None)
+        return bool(self.setting("greedy", default=True)) if said is None else said
+
+    def setting(self, name: str, *, default: Json = None) -> Json:
+        """The value of one of the learner's settings that are the same for all members."""
+        learner = self.identity.get("learner")
+        return learner[1].get(name, default) if learner else default
+
 
 def plain(value: Any) -> Json:
     """A value of the record as JSON."""
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
     return dict(vars(value)) if isinstance(value, (Keep, Evaluation)) else value
 
 

@@ -24,7 +24,6 @@ class MemoryJournal:
 
     lines: list[str] = field(default_factory=list)
     decisions: list[list[Order]] = field(default_factory=list)
-    ended: str | None = None
 
     def decide(self, number: int, orders: Sequence[Order], state: Json) -> None:
         self.decisions.append(list(orders))
@@ -38,9 +37,6 @@ class MemoryJournal:
 
     def note(self, kind: str, **body: Json) -> None:
         return
-
-    def end(self, reason: str) -> None:
-        self.ended = reason
 
     def sync(self) -> None:
         return

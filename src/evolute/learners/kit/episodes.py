@@ -92,8 +92,15 @@ class Episodes:
 
     def enough(self, each: Sequence[int]) -> bool:
         """Whether every env of every member has ended as many episodes as `each` says."""
-        counts = np.array([np.bincount([one[0] for one in ended], minlength=self.envs) for ended in self.ended])
-        return bool((counts >= each).all())
+        return bool((self._counts() >= each).all())
+
+    def share(self, each: Sequence[int]) -> float:
+        """How much is done of as many episodes of every env of every member as `each` says."""
+        return float(np.minimum(self._counts(), each).sum() / (self.members * sum(each)))
+
+    def _counts(self) -> Array:
+        """How many episodes have ended: [member, env]."""
+        return np.array([np.bincount([one[0] for one in ended], minlength=self.envs) for ended in self.ended])
 
 
 def env_seeds(seeds: Sequence[int], envs: int) -> list[list[int]]:

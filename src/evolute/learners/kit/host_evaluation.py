@@ -49,6 +49,7 @@ def _play(vector: Vector, policy: HostPolicy, players: Player, each: Sequence[in
     obs, first, valid = vector.reset(), np.ones(shape, np.float32), np.ones(shape, np.float32)
     for number in range(LIMIT * max(each)):
         if number % unroll == 0:
+            policy.progress(episodes.share(each), "")
             policy.begin(players, number // unroll)
         acted = policy(obs.reshape((*shape, *obs.shape[1:])), first, number % unroll)
         obs, _, ends, _ = episodes.step(vector, policy.to_env(acted), valid)

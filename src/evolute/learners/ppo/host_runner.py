@@ -36,7 +36,7 @@ class HostRunner:
 
     programs: Programs
     env: HostEnv
-    default_episodes: int = 20
+    rounds: tuple[int, ...] = (4, 16)
 
     @property
     def time_limit(self) -> int | None:

@@ -34,7 +34,7 @@ class JaxRunner:
 
     programs: Programs
     env: JaxEnv
-    default_episodes: int = 100
+    rounds: tuple[int, ...] = (100,)
     time_limit: None = None
     _blanks: dict[PPOSpec, EnvStates] = field(default_factory=dict)
     _pace: dict[tuple[PPOSpec, int], float] = field(default_factory=dict)

@@ -100,10 +100,18 @@ class PPO:
         return acting.exported(arrays, state.about, state.train.obs, self.observation_space)
 
     def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
-        """The returns of fresh episodes."""
-        state, number = from_tree(tree), episodes or self.runner.default_episodes
-        spec, greedy = self._spec(self._full(hparams)), self.settings.greedy
-        results = self.runner.evaluate(spec, [state.player], number, greedy=greedy, seed=seed, progress=progress)
+        """The returns of fresh episodes, with actions as the settings say."""
+        number, greedy = episodes or sum(self.rounds), self.settings.greedy
+        return self.play(tree, hparams, seed=seed, episodes=number, greedy=greedy, progress=progress)
+
+    @property
+    def rounds(self) -> Sequence[int]:
+        return self.runner.rounds
+
+    def play(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int, greedy: bool, progress: Progress) -> list[float]:
+        """The returns of fresh episodes, with the likeliest or with sampled actions."""
+        state, spec = from_tree(tree), self._spec(self._full(hparams))
+        results = self.runner.evaluate(spec, [state.player], episodes, greedy=greedy, seed=seed, progress=progress)
         return [float(value) for value in results[0].returns]
 
     def _full(self, hparams: Hparams) -> dict[str, Any]:
@@ -150,11 +158,15 @@ class PPO:
         progress: Progress,
     ) -> None:
         """Add the mean return of each member over episodes whose seeds depend on the turn alone, under this name."""
+
+        def at_end(share: float, note: str) -> None:
+            progress(1.0, note)
+
         for turn in sorted({order.turn for order in orders}):
             rows = [row for row, order in enumerate(orders) if order.turn == turn]
             seed = derive(SHARED_SEED, "evaluation", turn)
             players = [states[row].player for row in rows]
-            results = runner.evaluate(spec, players, episodes, greedy=self.settings.greedy, seed=seed, progress=progress)
+            results = runner.evaluate(spec, players, episodes, greedy=self.settings.greedy, seed=seed, progress=at_end)
             for row, result in zip(rows, results, strict=True):
                 returns[row][name] = float(np.mean(result.returns))
 

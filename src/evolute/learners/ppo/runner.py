@@ -37,8 +37,8 @@ class Runner(Protocol):
     """Runs members in JAX environments inside the program, or in environments on the host."""
 
     @property
-    def default_episodes(self) -> int:
-        """How many episodes evaluate a member well in reasonable time."""
+    def rounds(self) -> Sequence[int]:
+        """Episodes that evaluate a member well in reasonable time, in rounds: if time is short, the first must do."""
 
     @property
     def time_limit(self) -> int | None:

@@ -22,8 +22,6 @@ from evolute.learners.sb3.algorithm import ARCHITECTURE, Ours, options
 from evolute.learners.sb3.model import build
 from evolute.learners.sb3.policy import SB3Policy
 
-ENOUGH = 20
-"""Episodes that evaluate a member by default."""
 SIGNS = 100
 """Signs of progress in a turn."""
 
@@ -40,6 +38,7 @@ class SB3:
     repeatable: bool = True
     architecture: tuple[str, ...] = ARCHITECTURE
     policy_suffix: str = SB3Policy.suffix
+    rounds: tuple[int, ...] = (4, 16)
 
     @property
     def links(self) -> tuple[LinkName, ...]:
@@ -82,7 +81,11 @@ class SB3:
 
     def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
         """The returns of fresh episodes, with the likeliest actions."""
-        return self.policy(tree).play(episodes or ENOUGH, seed=seed)
+        return self.play(tree, hparams, seed=seed, episodes=episodes or sum(self.rounds), greedy=True, progress=progress)
+
+    def play(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int, greedy: bool, progress: Progress) -> list[float]:
+        """The returns of fresh episodes, with the likeliest or with sampled actions."""
+        return self.policy(tree).play(episodes, seed=seed, greedy=greedy, progress=progress)
 
     def _full(self, hparams: Hparams) -> dict[str, Any]:
         return {**self.settings, **hparams}

@@ -52,7 +52,7 @@ def final(table: TurnTable) -> float:
     best, evaluation = table.best, table.meta.evaluation
     if best is None:
         raise ConfigError(f"{table.folder} has no score yet, and cannot be compared")
-    if evaluation is not None and evaluation.ref == (table.member[best], table.turn[best]):
+    if evaluation is not None and evaluation.ref == table.ref(best):
         return float(evaluation.mean)
     return float(table.score[best])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from evolute.core.order import Json
 from evolute.core.population import Population, Turn, best, descent
+from evolute.report.data.evaluation import evaluation_data, score_hints
 from evolute.report.data.members import member_row
 from evolute.report.data.proposals import proposals
 from evolute.runs import folders
@@ -31,13 +32,13 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "members": [member_row(member) for member in run.population.members],
         "proposals": proposals(run.population),
         "best": None,
+        "hints": [],
         "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
     }
     if best(run.population) is not None:
-        data["best"] = agent(run.best)
-        evaluation = run.meta.evaluation
-        if evaluation and evaluation.ref == run.best.turn.ref:
-            data["best"]["evaluation"] = vars(evaluation)
+        ref, score = run.best.turn.ref, run.best.score
+        data["best"] = {**agent(run.best), **evaluation_data(run.meta, ref)}
+        data["hints"] = list(score_hints(run.meta, ref, score))
     if member is not None:
         data["member"] = agent(run.member(member))
     return data

@@ -6,6 +6,7 @@ import numpy as np
 
 from evolute.core.param import Float, Int
 from evolute.core.ranking import rank_key
+from evolute.report.data.evaluation import score_hints
 from evolute.report.figures.diversity import spread
 from evolute.report.figures.importance import gains
 from evolute.report.figures.speed import totals
@@ -17,14 +18,17 @@ EDGE = 0.02
 ALIKE = 0.1
 """A population whose parameters spread less than this share of a uniform draw has lost its diversity."""
 LEAST = 8
-"""With fewer turns of each member there are no hints."""
+"""With fewer turns of each member there are no hints on the population."""
 
 
 def hints(table: TurnTable) -> list[str]:
-    """Sentences for a user; none while there is too little to go by."""
-    if not len(table) or table.best is None or int(table.turn.max()) + 1 < LEAST or table.size < 4:
+    """Sentences for a user; those on the population only when there is enough to go by."""
+    if not len(table) or table.best is None:
         return []
-    return [*bounds(table), *diversity(table), *noise(table)]
+    evaluated = list(score_hints(table.meta, table.ref(table.best), float(table.score[table.best])))
+    if int(table.turn.max()) + 1 < LEAST or table.size < 4:
+        return evaluated
+    return [*evaluated, *bounds(table), *diversity(table), *noise(table)]
 
 
 def bounds(table: TurnTable) -> list[str]:

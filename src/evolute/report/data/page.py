@@ -6,6 +6,7 @@ from typing import Any
 
 from evolute.core.order import Json
 from evolute.report import formats
+from evolute.report.data.evaluation import evaluation_data
 from evolute.report.data.hints import hints
 from evolute.report.data.members import table_row
 from evolute.report.figures.all import sections
@@ -22,8 +23,6 @@ SCHEDULE = 500
 def page_data(table: TurnTable) -> dict[str, Json]:
     """Everything a page shows of one run, as JSON."""
     best = table.best
-    evaluation = table.meta.evaluation
-    of_best = best is not None and evaluation is not None and evaluation.ref == (table.member[best], table.turn[best])
     return {
         "name": table.name,
         "status": table.status,
@@ -31,7 +30,7 @@ def page_data(table: TurnTable) -> dict[str, Json]:
         "strategy": str(table.meta.strategy),
         "env": table.meta.identity.get("env"),
         "best": None if best is None else {"member": int(table.member[best]), "score": short(float(table.score[best]))},
-        "evaluation": vars(evaluation) if evaluation is not None and of_best else None,
+        **evaluation_data(table.meta, None if best is None else table.ref(best)),
         "hparams": list(table.space),
         "hints": hints(table),
         "facts": facts(table),

@@ -42,11 +42,11 @@ const RunPage = (() => {
     update(run) {
       this.run = run;
       const best = run.best === null ? "no member has a score yet" : `best: member ${run.best.member}, score ${number(run.best.score)}`;
-      const evaluated = run.evaluation ? `, evaluated: ${number(run.evaluation.mean)} ± ${number(run.evaluation.deviation)} over ${run.evaluation.episodes} fresh episodes` : "";
       this.head.replaceChildren(
         create("h1", { textContent: run.name }),
         create("p", {}, create("span", { className: `status ${run.status}`, textContent: run.status }),
-          ` ${run.learner} with ${run.strategy}${run.env ? ` on ${run.env}` : ""}; ${best}${evaluated}`),
+          ` ${run.learner} with ${run.strategy}${run.env ? ` on ${run.env}` : ""}; ${best}`),
+        ...(run.evaluated || []).map((text) => create("p", { className: "evaluated", textContent: text })),
       );
       this.hints.hidden = run.hints.length === 0;
       this.hints.replaceChildren(...run.hints.map((text) => create("li", { textContent: text })));

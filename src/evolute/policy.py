@@ -36,12 +36,16 @@ class Policy:
         self._head = self.about.get("head", "policy")
         self._memory: Array | None = None
 
-    def __call__(self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None) -> Any:
-        """The likeliest action, or with `greedy=False` one drawn by `rng`."""
+    def __call__(
+        self, observation: Any, *, greedy: bool = True, rng: np.random.Generator | None = None, legal: Any = None
+    ) -> Any:
+        """The likeliest action, or with `greedy=False` one drawn by `rng`; `legal` says which actions are allowed."""
         obs = np.asarray(observation)
         single = self._is_single(obs)
         batch = obs[None] if single else obs
         outputs = self.outputs(batch)
+        if legal is not None:
+            outputs = np.where(np.asarray(legal, bool).reshape(outputs.shape), outputs, -1e9)
         noise = None if greedy else (rng or np.random.default_rng())
         action = self._action(outputs, noise)
         return action[0] if single else action

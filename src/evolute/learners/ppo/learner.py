@@ -38,6 +38,10 @@ class PPO:
     settings: PPOSettings
     choices: Mapping[str, Json]
     masked: bool = False
+    legal: bool = False
+    """Whether the environment says which actions are legal."""
+    tables: int = 0
+    """In a game, how many groups of games there are."""
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
     together: bool = True
@@ -67,7 +71,14 @@ class PPO:
         spec = self._spec(settings[0])
         _check_native(spec)
         assignments = [
-            Assignment(traced(values), math.ceil(order.steps / spec.batch), order.seed)
+            Assignment(
+                traced(values),
+                math.ceil(order.steps / spec.batch),
+                order.seed,
+                order.turn,
+                order.opponents,
+                {ref: fetch(ref).player for lineup in order.opponents for ref in lineup if isinstance(ref, Ref)},
+            )
             for order, values in zip(orders, settings, strict=True)
         ]
         results = self.runner.turn(spec, states, assignments, self.settings.episodes, progress)
@@ -99,8 +110,12 @@ class PPO:
         arrays = networks.unpacked(acting.described_network(state.about), state.train.adam.weights)
         return acting.exported(arrays, state.about, state.train.obs)
 
-    def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
-        """The returns of fresh episodes."""
+    def evaluate(
+        self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress
+    ) -> list[float] | None:
+        """The returns of fresh episodes; None in a game, where it takes others to play."""
+        if self.tables:
+            return None
         state, number = from_tree(tree), episodes or self.runner.default_episodes
         spec, greedy = self._spec(self._full(hparams)), self.settings.greedy
         results = self.runner.evaluate(spec, [state.player], number, greedy=greedy, seed=seed, progress=progress)
@@ -110,8 +125,10 @@ class PPO:
         return {**vars(self.settings), **hparams}
 
     def _spec(self, hparams: Hparams) -> PPOSpec:
-        spec = spec_of(self.observation_space, self.action_space, hparams, masked=self.masked)
-        return replace(spec, native=self.choices["code"] == "native" and support.applies(spec.network))
+        spec = spec_of(self.observation_space, self.action_space, hparams, masked=self.masked, legal=self.legal)
+        if self.tables and spec.envs % self.tables:
+            raise ValueError(f"ppo.envs={spec.envs}: must be a multiple of the {self.tables} tables (opponents.tables)")
+        return replace(spec, game=self.tables > 0, native=self.choices["code"] == "native" and support.applies(spec.network))
 
     def _init(self, order: Order) -> MemberState:
         full = self._full(order.hparams)
@@ -184,7 +201,7 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
     losses = {name: float(value) for name, value in zip(LOSSES, stats.losses / max(stats.updates, 1), strict=True)}
     if not spec.augmented:
         del losses["consistency"]
-    metrics = {
+    metrics: dict[str, Any] = {
         "score": mean_return,
         "return": mean_return,
         "episode_length": mean_length,
@@ -192,4 +209,7 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
         **losses,
         **returns,
     }
-    return Outcome(metrics, steps)
+    if spec.game:
+        metrics["score"] = None  # members of a game are compared by ratings
+        metrics["result"] = np.mean([match.score for match in result.matches]) if result.matches else None
+    return Outcome(metrics, steps, result.matches)

@@ -98,6 +98,11 @@ class Population:
         return self.members[slot]
 
     @property
+    def latest(self) -> list[Turn]:
+        """The last turn of each member that left a state."""
+        return [member.latest for member in self.members if member.latest is not None]
+
+    @property
     def running(self) -> list[Order]:
         return [member.running for member in self.members if member.running is not None]
 
@@ -180,4 +185,4 @@ def descent(turn: Turn) -> Iterator[Turn]:
 
 def best(population: Population) -> Turn | None:
     """The highest-scoring latest turn; ties go to the lower slot."""
-    return top((member.latest for member in population.members if member.latest is not None), lambda turn: turn.score)
+    return top(population.latest, lambda turn: turn.score)

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from evolute.core.order import Hparams, Json, LinkName, Match, Order, Ref, Report
-from evolute.core.population import Population
+from evolute.core.population import Population, Rating
 from evolute.core.space import Space
 from evolute.core.tree import Tree
 
@@ -125,6 +125,23 @@ class Learner(Protocol[S]):
 
 
 @runtime_checkable
+class Seats(Protocol):
+    """A learner whose members take seats in a game."""
+
+    @property
+    def teams(self) -> tuple[int, ...]:
+        """The team of each seat; () if members train alone."""
+
+
+@runtime_checkable
+class Rates(Protocol):
+    """A strategy by which members are rated, rather than compared by a metric."""
+
+    def ratings(self, state: Json, population: Population) -> Mapping[int, Rating]:
+        """The rating of each member's latest state, by slot."""
+
+
+@runtime_checkable
 class Exporter(Protocol):
     """A learner whose policies can be exported to files."""
 
@@ -234,8 +251,8 @@ class Journal(Protocol):
     def note(self, kind: str, **body: Json) -> None:
         """Write down something that happened to the run."""
 
-    def end(self, reason: str) -> None:
-        """Write that the run has finished, and why."""
+    def end(self, reason: str, ratings: Mapping[Ref, Rating]) -> None:
+        """Write that the run has finished, why, and the last ratings of its members if it has any."""
 
     def sync(self) -> None:
         """Bring all that was written to the disk itself."""

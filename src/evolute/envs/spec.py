@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ class GameSpec:
 
     tables: int = 4
     matches: int = 32
-    anchors: tuple[str, ...] = ("random",)
+    anchors: Sequence[str] = ("random",)
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evolute.core.lineage import score_along
 from evolute.core.order import Json, Order, Ref, Report
+from evolute.core.population import Rating
 from evolute.core.ranking import top
 from evolute.core.resume import Decision
 from evolute.store.error import StoreError
@@ -95,9 +96,9 @@ class Journal:
         with self._transaction("note") as db:
             db.execute("INSERT INTO notes (at, kind, body) VALUES (?, ?, ?)", (time.time(), kind, _text(body)))
 
-    def end(self, reason: str) -> None:
-        """Write that the run has finished, and why."""
-        self.put(ended=reason)
+    def end(self, reason: str, ratings: Mapping[Ref, Rating]) -> None:
+        """Write that the run has finished, why, and the last ratings of its members if it has any."""
+        self.put(ended=reason, ratings=[[*ref, *rating] for ref, rating in ratings.items()])
 
     def put(self, **changes: Any) -> None:
         """Set fields of what the journal says of its run."""
@@ -163,7 +164,9 @@ class Journal:
         """The best score of a member's latest state, read from those states' lines of descent only."""
         with _explained(self.path):
             last = self._db.execute("SELECT member, MAX(turn) FROM reports GROUP BY member ORDER BY member").fetchall()
-            return top((self._latest_score(Ref(*ref)) for ref in last), lambda score: score)
+            rated = {Ref(member, turn): rating for member, turn, rating, _ in self.meta.ratings}
+            scores = (rated[Ref(*ref)] if Ref(*ref) in rated else self._latest_score(Ref(*ref)) for ref in last)
+            return top(scores, lambda score: score)
 
     def running(self) -> list[Order]:
         """The orders that no report has come for, by member."""
@@ -249,9 +252,10 @@ class Journal:
         return score_along(reversed(line))
 
     def _outcome(self, ref: Ref) -> tuple[float | None, bool, Ref | None]:
-        """A finished turn's own score, whether it failed, and the state it continued."""
+        """A finished turn's own score or rating, whether it failed, and the state it continued."""
         row = self._db.execute(
-            "SELECT r.score, json_extract(r.body, '$.error') IS NOT NULL, "
+            "SELECT COALESCE((SELECT json_extract(n.body, '$.why.rating[0]') FROM orders n "
+            "WHERE n.turn = r.turn + 1 AND n.member = r.member), r.score), json_extract(r.body, '$.error') IS NOT NULL, "
             "json_extract(o.body, '$.start[0]'), json_extract(o.body, '$.start[1]') "
             "FROM reports r JOIN orders o USING (turn, member) WHERE r.turn = ? AND r.member = ?",
             (ref.turn, ref.member),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from evolute.core.durability import Keep
 from evolute.core.order import Json, Ref
+from evolute.core.population import Population
 
 RENAMED = {"settled": "choices", "measured": "evaluation"}
 """Keys of schema 1 and what they are called now."""
@@ -53,6 +54,8 @@ class RunMeta:
     created: float = 0.0
     ended: str | None = None
     """Why the run has finished, if it has."""
+    ratings: Sequence[tuple[int, int, float, float]] = ()
+    """Member, turn, rating and deviation of the last states, in runs whose members are rated."""
     evaluation: Evaluation | None = None
     """The winner's returns in fresh episodes after the run."""
     state_bytes: int = 0
@@ -71,6 +74,11 @@ class RunMeta:
         if known.get("evaluation") is not None:
             known["evaluation"] = Evaluation(**known["evaluation"])
         return cls(**known)
+
+    def rated(self, population: Population) -> Population:
+        """The population with the ratings that were made when the run ended."""
+        last = {Ref(member, turn): rating for member, turn, *rating in self.ratings}
+        return population.rated({turn.ref.member: last[turn.ref] for turn in population.latest if turn.ref in last})
 
     def to_json(self) -> dict[str, Json]:
         """The record as a journal keeps it."""

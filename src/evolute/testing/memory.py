@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evolute.core.durability import Keeper
 from evolute.core.loop import AllFailedError, Loop, Position, Setup
 from evolute.core.order import Json, Order, Ref, Report
-from evolute.core.population import Population
+from evolute.core.population import Population, Rating
 from evolute.core.protocols import Engine, Learner, LostError, Plan, Strategy
 from evolute.core.stop import Stop
 from evolute.core.tree import Tree, digest, pack, unpack
@@ -39,7 +39,7 @@ class MemoryJournal:
     def note(self, kind: str, **body: Json) -> None:
         return
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: str, ratings: Mapping[Ref, Rating]) -> None:
         self.ended = reason
 
     def sync(self) -> None:

@@ -57,4 +57,6 @@ def _in_game(
     game = make_game(spec)
     lineup_numbers(game, [how.anchors], [])  # may refuse
     spaces, runner = (game.observation_space, game.action_space), GameRunner(game, how, programs)
-    return PPO(runner, *spaces, settings, choices, legal=has_legal(game), tables=how.tables, links=("opponents",))
+    return PPO(
+        runner, *spaces, settings, choices, legal=has_legal(game), tables=how.tables, teams=game.teams, links=("opponents",)
+    )

@@ -42,6 +42,7 @@ class PPO:
     """Whether the environment says which actions are legal."""
     tables: int = 0
     """In a game, how many groups of games there are."""
+    teams: tuple[int, ...] = ()
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
     together: bool = True

@@ -1,0 +1,134 @@
+"""The frame for strategies whose members play one another: rates all players, keeps a pool of past states, and seats opponents.
+
+It wraps any strategy. Before each decision it turns all games so far into ratings, which are the members' scores from then on,
+lets the strategy decide, and adds to each order the line-ups its member plays with. Opponents are states, so they never change
+in the middle of a turn. Ratings are made at decisions, when all engines know the same, and go into the journal with the orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from evolute.core.order import Json, Lineup, Order, Player, Ref
+from evolute.core.population import Population, Rating, Turn
+from evolute.core.protocols import Strategy
+from evolute.opponents import pool
+from evolute.opponents.field import Choose, Field
+from evolute.opponents.payoff import expected_score
+from evolute.opponents.standings import Known, Rated, Rule, Standings, recent, standings
+
+
+@dataclass(frozen=True)
+class Seating:
+    """How members meet: at how many tables, at which share of them against themselves, and how past states are kept."""
+
+    tables: int = 4
+    live: float = 0.5
+    anchors: Sequence[str] = ("random",)
+    rating: Rule = "descent"
+    every: int = 2
+    capacity: int = 32
+    admit: Literal["every", "better"] = "every"
+    forget: Literal["thin", "oldest", "easiest"] = "thin"
+
+
+@dataclass(frozen=True)
+class Seated:
+    """A strategy for the seats of a game. `teams` is the team of each seat, `choose` finds an opponent for one table."""
+
+    strategy: Strategy
+    choose: Choose
+    teams: tuple[int, ...]
+    seating: Seating = Seating()
+
+    @property
+    def mates(self) -> int:
+        """How many seats of the own team others take."""
+        return sum(team == self.teams[0] for team in self.teams) - 1
+
+    def init(self) -> Json:
+        return {"strategy": self.strategy.init(), "pool": [], "admitted": 0, "known": []}
+
+    def step(
+        self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
+    ) -> tuple[Json, list[Order]]:
+        now = self._standings(state, population)
+        rated = population.rated(_of_members(now, population))
+        memory, orders = self.strategy.step(state["strategy"], rated, ready, rng)
+        past, admitted = self._pool(state, rated, now, rng)
+        field = self._field(rated, past, now)
+        seated = [self._seated(order, field, rated, rng) for order in orders]
+        kept = {*past, *(turn.ref for turn in recent(rated)), *_bots(now)}
+        known = [[_plain(player), *rating] for player, rating in now.known.items() if player in kept]
+        return {"strategy": memory, "pool": [list(ref) for ref in past], "admitted": admitted, "known": known}, seated
+
+    def retain(self, state: Json, population: Population) -> Iterable[Ref]:
+        return [*(Ref(*pair) for pair in state["pool"]), *self.strategy.retain(state["strategy"], population)]
+
+    def ratings(self, state: Json, population: Population) -> Mapping[int, Rating]:
+        """The rating of each member's latest state after all games so far."""
+        return _of_members(self._standings(state, population), population)
+
+    def _standings(self, state: Json, population: Population) -> Standings:
+        before: Known = {_player(player): (mean, deviation) for player, mean, deviation in state["known"]}
+        how = self.seating
+        past = [Ref(*pair) for pair in state["pool"]]
+        return standings(population, before, rule=how.rating, mates=self.mates, anchors=how.anchors, pool=past)
+
+    def _pool(
+        self, state: Json, population: Population, now: Standings, rng: np.random.Generator
+    ) -> tuple[tuple[Ref, ...], int]:
+        """The pool after this decision, and after how many turns of the population it was last admitted to."""
+        past = tuple(Ref(*pair) for pair in state["pool"])
+        turns = sum(member.turns for member in population.members) // len(population)
+        if turns - state["admitted"] < self.seating.every:
+            return past, state["admitted"]
+        how = self.seating
+        new = pool.drawn_and_best(population, rng) if how.admit == "every" else pool.better(population, past, now.expected)
+        past = tuple(dict.fromkeys([*past, *new]))
+        return pool.forget(past, how.capacity, how.forget, lambda ref: now.rating(ref)[0]), turns
+
+    def _field(self, population: Population, past: tuple[Ref, ...], now: Standings) -> Field:
+        latest = {turn.ref.member: turn.ref for turn in population.latest}
+        turns: dict[int, Turn] = {turn.ref.member: turn for turn in population.latest}
+
+        def expected(slot: int, player: Player) -> float:
+            if player is None or slot not in turns:
+                return 0.5
+            return expected_score(turns[slot], player, now.expected(turns[slot].ref, player))
+
+        return Field(population, latest, past, (), expected)
+
+    def _seated(self, order: Order, field: Field, population: Population, rng: np.random.Generator) -> Order:
+        """The order with its line-ups, and with the rating of what its member did last."""
+        latest = population[order.member].latest
+        rating = None if latest is None or latest.deviation is None else [latest.score, latest.deviation]
+        live = round(self.seating.live * self.seating.tables)
+        chosen = [None if table < live else self.choose(field, order.member, rng) for table in range(self.seating.tables)]
+        lineups = tuple(self._lineup(player) for player in chosen)
+        why = order.why if rating is None else {**order.why, "rating": rating}
+        return replace(order, opponents=lineups, why=why)
+
+    def _lineup(self, player: Player) -> Lineup:
+        """One player in all opponents' seats, and the member itself in its mates'."""
+        return (*(None,) * self.mates, *(player,) * (len(self.teams) - 1 - self.mates))
+
+
+def _of_members(now: Standings, population: Population) -> dict[int, Rating]:
+    return {turn.ref.member: now.known[turn.ref] for turn in population.latest if turn.ref in now.known}
+
+
+def _bots(now: Standings) -> list[str]:
+    return [player for player in now.known if isinstance(player, str)]
+
+
+def _plain(player: Rated) -> Json:
+    return player if isinstance(player, str) else list(player)
+
+
+def _player(plain: Json) -> Rated:
+    return plain if isinstance(plain, str) else Ref(*plain)

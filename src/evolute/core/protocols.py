@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from evolute.core.order import Hparams, Json, LinkName, Match, Order, Ref, Report
+from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Ref, Report
 from evolute.core.population import Population, Rating
 from evolute.core.space import Space
 from evolute.core.tree import Tree
@@ -131,6 +131,19 @@ class Seats(Protocol):
     @property
     def teams(self) -> tuple[int, ...]:
         """The team of each seat; () if members train alone."""
+
+    def play_matches(
+        self,
+        tree: Tree,
+        hparams: Hparams,
+        lineups: Sequence[Lineup],
+        others: Mapping[Ref, Tree],
+        *,
+        games: int,
+        seed: int,
+        progress: Progress,
+    ) -> Sequence[Match]:
+        """Games of a state against each line-up, in each seat equally often; `others` are the states in the line-ups."""
 
 
 @runtime_checkable

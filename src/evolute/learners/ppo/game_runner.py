@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from evolute.core.order import Lineup, Match
+from evolute.core.order import Lineup, Match, Ref
 from evolute.core.protocols import Progress
 from evolute.core.rng import derive
 from evolute.envs.game import Game
@@ -34,6 +34,16 @@ SHARED_SEED = 0
 
 
 @dataclass(frozen=True)
+class Encounter:
+    """A player, the line-ups it plays against, the frozen players in them, and a seed for all randomness."""
+
+    player: Player
+    lineups: Sequence[Lineup]
+    frozen: Mapping[Ref, Player]
+    seed: int
+
+
+@dataclass(frozen=True)
 class GameRunner:
     """Trains in a game's seats. Games begin afresh with every turn, since the line-ups change."""
 
@@ -53,6 +63,11 @@ class GameRunner:
         """How many seats others take."""
         return len(self.game.teams) - 1
 
+    @property
+    def alone(self) -> Lineup:
+        """The line-up of a member that plays against itself."""
+        return (None,) * self.others
+
     def turn(
         self,
         spec: PPOSpec,
@@ -62,9 +77,9 @@ class GameRunner:
         progress: Progress,
     ) -> list[TurnResult]:
         stats = turn_stats.blank(ring)
-        opponents = [
-            self._opponents(one, state.player, self._lineups(one)) for one, state in zip(assignments, states, strict=True)
-        ]
+        room = self.how.tables * self.others
+        both = list(zip(assignments, states, strict=True))
+        opponents = [self._opponents(one.frozen, state.player, self._lineups(one), room) for one, state in both]
         rows = [Row(state.train, self._blank(spec, theirs), stats) for state, theirs in zip(states, opponents, strict=True)]
         inputs = [
             Inputs(key_data(one.seed), np.array(one.hparams), np.int32(1), np.int32(one.updates), theirs)
@@ -89,7 +104,7 @@ class GameRunner:
 
     def _lineups(self, one: Assignment) -> list[Lineup]:
         """Who sits at each table; without line-ups the member plays against itself."""
-        lineups = list(one.lineups) or [(None,) * self.others] * self.how.tables
+        lineups = list(one.lineups) or [self.alone] * self.how.tables
         if len(lineups) != self.how.tables or any(len(lineup) != self.others for lineup in lineups):
             sizes = f"{len(lineups)} line-ups of {len(lineups[0])}"
             raise ValueError(
@@ -97,14 +112,13 @@ class GameRunner:
             )
         return lineups
 
-    def _opponents(self, one: Assignment, own: Player, lineups: Sequence[Lineup]) -> Opponents:
+    def _opponents(self, frozen: Mapping[Ref, Player], own: Player, lineups: Sequence[Lineup], room: int) -> Opponents:
         """The line-ups as a program takes them; room that no frozen player needs is filled with the member itself."""
-        room = self.how.tables * self.others
-        if unlike := [ref for ref, player in one.frozen.items() if player.weights.shape != own.weights.shape]:
+        if unlike := [ref for ref, player in frozen.items() if player.weights.shape != own.weights.shape]:
             raise ValueError(f"{unlike[0]} cannot be an opponent: its network is another one")
-        rows = [*one.frozen.values(), *[own] * (room - len(one.frozen))]
+        rows = [*frozen.values(), *[own] * (room - len(frozen))]
         players = jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
-        return Opponents(players, lineup_numbers(self.game, lineups, list(one.frozen)))
+        return Opponents(players, lineup_numbers(self.game, lineups, list(frozen)))
 
     def _blank(self, spec: PPOSpec, opponents: Opponents) -> EnvStates:
         if spec not in self._blanks:
@@ -118,23 +132,35 @@ class GameRunner:
         """Games of each finished state against every line-up of its turn with somebody else in it, and against the anchors."""
         if not self.how.matches:
             return [()] * len(players)
-        alone: Lineup = (None,) * self.others
-        anchors = [self._anchor(name) for name in self.how.anchors]
-        room = self.how.tables + len(anchors)
-        wanted = [list(dict.fromkeys([*(x for x in one.lineups if x != alone), *anchors])) for one in assignments]
+        anchors = [self.anchor(name) for name in self.how.anchors]
+        fixtures = [
+            Encounter(
+                player,
+                list(dict.fromkeys([*(lineup for lineup in one.lineups if lineup != self.alone), *anchors])),
+                one.frozen,
+                derive(SHARED_SEED, "matches", one.turn),
+            )
+            for player, one in zip(players, assignments, strict=True)
+        ]
+        return self.play(spec, fixtures, self.how.matches, progress, room=self.how.tables + len(anchors))
+
+    def play(
+        self, spec: PPOSpec, encounters: Sequence[Encounter], games: int, progress: Progress, *, room: int
+    ) -> list[tuple[Match, ...]]:
+        """Games of players against their line-ups; there is a program for each number of line-ups that there is `room` for."""
         fixtures = []
-        for one, player, lineups in zip(assignments, players, wanted, strict=True):
-            filled = [*lineups, *[alone] * (room - len(lineups))]
-            counts = np.arange(room) < len(lineups)
-            key = key_data(derive(SHARED_SEED, "matches", one.turn))
-            fixtures.append(Fixture(player, self._opponents(one, player, filled), counts.astype(np.int32), key))
-        results = matches.play(self.game, self.programs, spec.policy, fixtures, self.how.matches, progress)
+        for one in encounters:
+            filled = [*one.lineups, *[self.alone] * (room - len(one.lineups))]
+            counts = (np.arange(room) < len(one.lineups)).astype(np.int32)
+            opponents = self._opponents(one.frozen, one.player, filled, room * self.others)
+            fixtures.append(Fixture(one.player, opponents, counts, key_data(one.seed)))
+        results = matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
         return [
-            tuple(_match(lineup, result.returns[table]) for table, lineup in enumerate(lineups))
-            for lineups, result in zip(wanted, results, strict=True)
+            tuple(_match(lineup, result.returns[table]) for table, lineup in enumerate(one.lineups))
+            for one, result in zip(encounters, results, strict=True)
         ]
 
-    def _anchor(self, name: str) -> Lineup:
+    def anchor(self, name: str) -> Lineup:
         """A line-up in which a bot takes every opponent's seat, and the member itself those of its mates."""
         teams = self.game.teams
         mates = sum(team == teams[0] for team in teams) - 1

@@ -10,13 +10,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evolute.core.order import Hparams, Json, LinkName, Order, Ref
+from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Ref
 from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
 from evolute.learners.kit.native import support
 from evolute.learners.ppo.augment import AUGMENTATIONS
+from evolute.learners.ppo.game_runner import Encounter, GameRunner
 from evolute.learners.ppo.loss import LOSSES
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
 from evolute.learners.ppo.settings import ARCHITECTURE, SHAPES, PPOSettings, Traced
@@ -121,6 +122,24 @@ class PPO:
         spec, greedy = self._spec(self._full(hparams)), self.settings.greedy
         results = self.runner.evaluate(spec, [state.player], number, greedy=greedy, seed=seed, progress=progress)
         return [float(value) for value in results[0].returns]
+
+    def play_matches(
+        self,
+        tree: Tree,
+        hparams: Hparams,
+        lineups: Sequence[Lineup],
+        others: Mapping[Ref, Tree],
+        *,
+        games: int,
+        seed: int,
+        progress: Progress,
+    ) -> Sequence[Match]:
+        """Games of a state against each line-up."""
+        if not isinstance(self.runner, GameRunner):
+            raise ValueError("this environment has one seat, so there is nobody to play against")
+        spec, frozen = self._spec(self._full(hparams)), {ref: from_tree(other).player for ref, other in others.items()}
+        encounter = Encounter(from_tree(tree).player, lineups, frozen, seed)
+        return self.runner.play(spec, [encounter], games, progress, room=len(lineups))[0]
 
     def _full(self, hparams: Hparams) -> dict[str, Any]:
         return {**vars(self.settings), **hparams}

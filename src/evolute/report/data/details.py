@@ -9,6 +9,7 @@ from evolute.core.order import Json
 from evolute.core.population import Population, Turn, best, descent
 from evolute.report.data.members import member_row
 from evolute.report.data.proposals import proposals
+from evolute.report.data.standings import ratings
 from evolute.runs import folders
 from evolute.runs.result import Agent, Run
 
@@ -31,6 +32,7 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "members": [member_row(member) for member in run.population.members],
         "proposals": proposals(run.population),
         "best": None,
+        "ratings": ratings(run),
         "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
     }
     if best(run.population) is not None:

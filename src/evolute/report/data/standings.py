@@ -52,7 +52,7 @@ def _lead(rows: list[dict[str, Any]]) -> float | None:
 
 
 def table(played: Tournament) -> dict[str, Json]:
-    """Everything that a tournament says: shares of games won, ratings, the Nash mixture, alpha-rank, and a cycle if there is one."""
+    """What a tournament says: shares of games won, ratings, the Nash mixture, alpha-rank, and a cycle if there is one."""
     games = played.games
     shares = np.where(games > 0, played.wins / np.maximum(games, 1), 0.5)
     nodes = [ANCHOR if name == "random" else Node() for name in played.names]

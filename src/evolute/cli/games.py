@@ -13,7 +13,6 @@ from rich.text import Text
 
 from evolute.config.error import ConfigError
 from evolute.core.order import Json
-from evolute.report import formats
 from evolute.report.data.standings import ratings as ratings_of
 from evolute.report.data.standings import table
 from evolute.report.summary import printed, ratings_table
@@ -53,15 +52,19 @@ def tournament(folders: Sequence[Path], *, past: int, bots: Sequence[str], games
 def _show(data: dict[str, Json]) -> None:
     players = data["players"]
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("player", "rating", "Nash mixture", "alpha-rank", *(str(place + 1) for place in range(len(players)))):
+    for column in ("", "player", "rating", "Nash mixture", "alpha-rank"):
         grid.add_column(column, justify="left" if column == "player" else "right", no_wrap=True)
-    for place, one in enumerate(players):
-        shares = ["·" if other == place else f"{share:.0%}" for other, share in enumerate(one["wins"])]
-        rating = f"{one['rating']:.0f} ± {one['deviation']:.0f}"
-        grid.add_row(Text(f"{place + 1} {one['name']}"), rating, f"{one['mixture']:.0%}", f"{one['alpha_rank']:.0%}", *shares)
+    for place, one in enumerate(players, start=1):
+        shares = (f"{one[column]:.0%}" for column in ("mixture", "alpha_rank"))
+        grid.add_row(str(place), Text(one["name"]), f"{one['rating']:.0f} ± {one['deviation']:.0f}", *shares)
     printed(grid)
     games = int(max(max(one["games"]) for one in players))
-    printed(Text(f"columns 1, 2, …: share of games won against that player, draws half; {formats.count(games, 'game')} a pair"))
+    printed(Text(f"\nper cent of games won by the row against the column, draws half; up to {games:,} games a pair"))
+    width = max(3, len(str(len(players)))) + 1
+    printed(Text(" " * width + "".join(f"{place:>{width}}" for place in range(1, len(players) + 1)), style="bold"))
+    for place, one in enumerate(players):
+        cells = ["·" if other == place else f"{share:.0%}".rstrip("%") for other, share in enumerate(one["wins"])]
+        printed(Text(f"{place + 1:>{width}}" + "".join(f"{cell:>{width}}" for cell in cells)))
     if cycle := data["cycle"]:
         circle = " beats ".join([*cycle["players"], cycle["players"][0]])
         printed(Text(f"they go round in a circle: {circle} (certainty {cycle['certainty']:.0%})", style="yellow"))

@@ -63,27 +63,31 @@ def tournament(
     if len(entrants) < 2:
         raise ConfigError("a tournament takes two or more: name another run, or add --past or --bot")
     wins = np.zeros((len(entrants), len(entrants)))
-    pairs = sum(1 for i, one in enumerate(entrants) for _ in entrants[i + 1 :] if not one.is_bot)
-    done = 0
-    for place, one in enumerate(entrants):
-        rest = range(place + 1, len(entrants))
-        if one.is_bot or not rest:
-            continue
-        named: dict[int, Player] = {other: _player(entrants, other) for other in rest}
-        lineups = [lineup(learner.teams, named[other]) for other in rest]
-        others = {Ref(other, 0): entrants[other].tree for other in rest if not entrants[other].is_bot}
-        progress(done / pairs, f"{one.name} plays")
-        assert one.hparams is not None
-        try:
-            results = learner.play_matches(
-                one.tree, one.hparams, lineups, others, games=games, seed=derive(seed, "tournament", place), progress=silently
-            )
-        except ValueError as error:
-            raise ConfigError(f"{one.name} cannot play all of the others: {error}") from error
-        for other, match in zip(rest, results, strict=True):
-            wins[place, other], wins[other, place] = match.score * match.games, (1 - match.score) * match.games
-        done += len(rest)
+    hosts = [place for place, one in enumerate(entrants) if not one.is_bot]
+    for done, place in enumerate(hosts):
+        progress(done / len(hosts), f"{entrants[place].name} plays")
+        others = [other for other in range(len(entrants)) if other != place]
+        shares = _played(learner, entrants, place, others, games, derive(seed, "tournament", place))
+        for other, share, number in shares:
+            wins[place, other] += share * number
+            wins[other, place] += (1 - share) * number
     return Tournament(tuple(one.name for one in entrants), wins)
+
+
+def _played(
+    learner: Seats, entrants: Sequence[Entrant], place: int, others: Sequence[int], games: int, seed: int
+) -> list[tuple[int, float, int]]:
+    """Half of the games of an entrant against each of the others, the other half being theirs; all of those against bots."""
+    one = entrants[place]
+    assert one.hparams is not None
+    lineups = [lineup(learner.teams, _player(entrants, other)) for other in others]
+    trees = {Ref(other, 0): entrants[other].tree for other in others if not entrants[other].is_bot}
+    number = games // 2 + games // 2 % len(learner.teams)
+    try:
+        results = learner.play_matches(one.tree, one.hparams, lineups, trees, games=number, seed=seed, progress=silently)
+    except ValueError as error:
+        raise ConfigError(f"{one.name} cannot play all of the others: {error}") from error
+    return [(other, match.score, match.games) for other, match in zip(others, results, strict=True)]
 
 
 def lineup(teams: Sequence[int], player: Player) -> Lineup:

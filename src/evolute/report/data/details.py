@@ -99,7 +99,8 @@ def disk(run: Run) -> dict[str, int]:
     """Bytes on disk, and the most that checkpoints can come to."""
     barrier = run.meta.mode == "sync"
     turns = run.meta.horizon or max((member.turns for member in run.population.members), default=0)
-    states = run.meta.keep.most(len(run.population), turns, barrier=barrier)
+    pool = run.meta.identity.get("opponents.capacity", 0) if run.meta.identity.get("opponents") else 0
+    states = run.meta.keep.most(len(run.population), turns, barrier=barrier, retained=pool)
     return {
         "total": folders.size(run.folder),
         "checkpoints": folders.size(run.folder / folders.CHECKPOINTS),

@@ -14,11 +14,12 @@ from typing import Literal
 import numpy as np
 
 from evolute.core.order import Json, Lineup, Order, Player, Ref
-from evolute.core.population import Population, Rating, Turn
+from evolute.core.population import Population, Rating
 from evolute.core.protocols import Strategy
 from evolute.opponents import pool
 from evolute.opponents.field import Choose, Field
-from evolute.opponents.payoff import expected_score
+from evolute.opponents.payoff import win_share
+from evolute.opponents.pool import Pool
 from evolute.opponents.standings import Known, Rated, Rule, Standings, recent, standings
 
 
@@ -51,7 +52,7 @@ class Seated:
         return sum(team == self.teams[0] for team in self.teams) - 1
 
     def init(self) -> Json:
-        return {"strategy": self.strategy.init(), "pool": [], "admitted": 0, "known": []}
+        return {"strategy": self.strategy.init(), "pool": [], "turns": 0, "known": []}
 
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
@@ -59,12 +60,13 @@ class Seated:
         now = self._standings(state, population)
         rated = population.rated(_of_members(now, population))
         memory, orders = self.strategy.step(state["strategy"], rated, ready, rng)
-        past, admitted = self._pool(state, rated, now, rng)
+        past = self._pool(state, rated, now, rng)
         field = self._field(rated, past, now)
         seated = [self._seated(order, field, rated, rng) for order in orders]
         kept = {*past, *(turn.ref for turn in recent(rated)), *_bots(now)}
         known = [[_plain(player), *rating] for player, rating in now.known.items() if player in kept]
-        return {"strategy": memory, "pool": [list(ref) for ref in past], "admitted": admitted, "known": known}, seated
+        after = {"strategy": memory, "pool": [list(ref) for ref in past], "turns": _turns(rated), "known": known}
+        return after, seated
 
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         return [*(Ref(*pair) for pair in state["pool"]), *self.strategy.retain(state["strategy"], population)]
@@ -79,29 +81,36 @@ class Seated:
         past = [Ref(*pair) for pair in state["pool"]]
         return standings(population, before, rule=how.rating, mates=self.mates, anchors=how.anchors, pool=past)
 
-    def _pool(
-        self, state: Json, population: Population, now: Standings, rng: np.random.Generator
-    ) -> tuple[tuple[Ref, ...], int]:
-        """The pool after this decision, and after how many turns of the population it was last admitted to."""
-        past = tuple(Ref(*pair) for pair in state["pool"])
-        turns = sum(member.turns for member in population.members) // len(population)
-        if turns - state["admitted"] < self.seating.every:
-            return past, state["admitted"]
-        how = self.seating
-        new = pool.drawn_and_best(population, rng) if how.admit == "every" else pool.better(population, past, now.expected)
-        past = tuple(dict.fromkeys([*past, *new]))
-        return pool.forget(past, how.capacity, how.forget, lambda ref: now.rating(ref)[0]), turns
+    def _pool(self, state: Json, population: Population, now: Standings, rng: np.random.Generator) -> Pool:
+        """The pool after this decision."""
+        how, latest = self.seating, _latest(population)
+        past: Pool = tuple(Ref(*pair) for pair in state["pool"])
+        if not pool.is_due(state["turns"], _turns(population), every=how.every, size=len(population)):
+            return past
 
-    def _field(self, population: Population, past: tuple[Ref, ...], now: Standings) -> Field:
-        latest = {turn.ref.member: turn.ref for turn in population.latest}
-        turns: dict[int, Turn] = {turn.ref.member: turn for turn in population.latest}
+        def beaten(ref: Ref) -> float:
+            return float(np.mean([self._payoff(population, now, own, ref) for own in latest.values()]))
+
+        if how.admit == "every":
+            new = pool.every(latest, [None if m.latest is None else m.latest.score for m in population.members], rng)
+        else:
+            new = pool.better(population, latest, past, lambda own, other: self._payoff(population, now, own, other))
+        forget = {"thin": pool.thin, "oldest": pool.oldest, "easiest": pool.easiest(beaten)}[how.forget]
+        return pool.admitted(past, new, capacity=how.capacity, forget=forget)
+
+    def _field(self, population: Population, past: Pool, now: Standings) -> Field:
+        latest = _latest(population)
 
         def expected(slot: int, player: Player) -> float:
-            if player is None or slot not in turns:
-                return 0.5
-            return expected_score(turns[slot], player, now.expected(turns[slot].ref, player))
+            return self._payoff(population, now, latest[slot], player) if slot in latest else 0.5
 
         return Field(population, latest, past, (), expected)
+
+    def _payoff(self, population: Population, now: Standings, own: Ref, player: Player) -> float:
+        """The share of games that a state is expected to win against a player."""
+        if player is None or player == own:
+            return 0.5
+        return win_share(population, own, player, prior=now.expected(own, player), mates=self.mates)
 
     def _seated(self, order: Order, field: Field, population: Population, rng: np.random.Generator) -> Order:
         """The order with its line-ups, and with the rating of what its member did last."""
@@ -120,6 +129,14 @@ class Seated:
 
 def _of_members(now: Standings, population: Population) -> dict[int, Rating]:
     return {turn.ref.member: now.known[turn.ref] for turn in population.latest if turn.ref in now.known}
+
+
+def _latest(population: Population) -> dict[int, Ref]:
+    return {turn.ref.member: turn.ref for turn in population.latest}
+
+
+def _turns(population: Population) -> int:
+    return sum(member.turns for member in population.members)
 
 
 def _bots(now: Standings) -> list[str]:

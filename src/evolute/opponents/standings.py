@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from evolute.core.order import Match, Player, Ref
+from evolute.core.order import Match, Ref
 from evolute.core.population import Population, Turn
 from evolute.ratings import bradley_terry, elo
 from evolute.ratings.bradley_terry import ANCHOR, Node
@@ -125,7 +125,3 @@ def _by_elo(
     ratings = elo.updated(ratings, Games.of_sides(_results(games, numbers, mates)))
     return {player: (round(float(ratings[number]), 2), 0.0) for player, number in numbers.items()}
 
-
-def opponent(player: Player, own: Ref) -> Rated:
-    """A player by name; None is the member itself."""
-    return own if player is None else player

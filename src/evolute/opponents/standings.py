@@ -56,6 +56,8 @@ def standings(
     """The ratings after all reports so far; `before` are those after the last decision."""
     turns = recent(population)
     games = [(turn.ref, match) for turn in turns for match in turn.report.matches]
+    if not games:
+        return Standings({})
     rated: dict[Rated, None] = dict.fromkeys(anchors[:1])
     rated.update(dict.fromkeys([*pool, *(turn.ref for turn in turns)]))
     for ref, match in games:
@@ -124,4 +126,3 @@ def _by_elo(
     games = [(turn.ref, match) for turn in turns if turn.ref in fresh for match in turn.report.matches]
     ratings = elo.updated(ratings, Games.of_sides(_results(games, numbers, mates)))
     return {player: (round(float(ratings[number]), 2), 0.0) for player, number in numbers.items()}
-

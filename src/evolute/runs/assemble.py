@@ -96,7 +96,10 @@ def _seated(config: Config, opponents: PluginSpec, strategy: Strategy, learner: 
     """The strategy for members that meet in a game."""
     where = f"opponents = {opponents.name}"
     if "opponents" not in learner.links or not isinstance(learner, Seats):
-        raise ConfigError(f"{where}: the learner {config.learner.name} trains members alone; ppo takes seats in games")
+        raise ConfigError(
+            f"{where}: the learner {config.learner.name} trains members alone; ppo takes seats in games, and a training "
+            "function does by a parameter `opponents`"
+        )
     if plan.architecture:
         ranges = ", ".join(sorted(plan.architecture))
         raise ConfigError(f"{where}: {ranges} must be fixed, since members meet whose networks have one shape")

@@ -101,10 +101,13 @@ class Seated:
     def _field(self, population: Population, past: Pool, now: Standings) -> Field:
         latest = _latest(population)
 
-        def expected(slot: int, player: Player) -> float:
-            return self._payoff(population, now, latest[slot], player) if slot in latest else 0.5
+        def payoff(own: Ref, player: Player) -> float:
+            return self._payoff(population, now, own, player)
 
-        return Field(population, latest, past, (), expected)
+        def expected(slot: int, player: Player) -> float:
+            return payoff(latest[slot], player) if slot in latest else 0.5
+
+        return Field(population, latest, past, (), expected, payoff)
 
     def _payoff(self, population: Population, now: Standings, own: Ref, player: Player) -> float:
         """The share of games that a state is expected to win against a player."""

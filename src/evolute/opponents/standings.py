@@ -53,7 +53,10 @@ def recent(population: Population) -> list[Turn]:
 def standings(
     population: Population, before: Known, *, rule: Rule, mates: int, anchors: Sequence[str], pool: Collection[Ref]
 ) -> Standings:
-    """The ratings after all reports so far; `before` are those after the last decision."""
+    """The ratings after all reports so far; `before` are those after the last decision.
+
+    The first of the anchors is rated 0, or if nobody has met it, the first of all states.
+    """
     turns = recent(population)
     games = [(turn.ref, match) for turn in turns for match in turn.report.matches]
     if not games:
@@ -66,8 +69,9 @@ def standings(
     parents = {turn.ref: turn.parent.ref for turn in turns if turn.parent is not None}
     if rule == "elo":
         return Standings(_by_elo(turns, list(rated), numbers, parents, before, mates))
-    window = {turn.ref for turn in turns}
-    nodes = [_node(player, numbers, parents, before, window, anchors) for player in rated]
+    window, met = {turn.ref for turn in turns}, {player for _, match in games for player in match.against}
+    zero = anchors[0] if anchors and anchors[0] in met else turns[0].ref if turns[0].parent is None else None
+    nodes = [ANCHOR if player == zero else _node(player, numbers, parents, before, window) for player in rated]
     fitted = bradley_terry.fit(nodes, Games.of_sides(_results(games, numbers, mates)))
     pairs = zip(fitted.mean.tolist(), fitted.deviation.tolist(), strict=True)
     return Standings(
@@ -81,11 +85,10 @@ def _node(
     parents: Mapping[Ref, Ref],
     before: Known,
     window: Collection[Ref],
-    anchors: Sequence[str],
 ) -> Node:
     """What is known of a player besides the games that are counted."""
     if isinstance(player, str):
-        return ANCHOR if player in anchors[:1] else Node()
+        return Node()
     if player not in window:
         return Node(*before.get(player, (0.0, bradley_terry.FRESH)))
     parent = parents.get(player)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,7 +18,8 @@ class Field:
 
     `latest` are the newest states of all members that have one, by slot; `pool` are past states, the oldest first; `guests` are
     bots and others from outside, by name. `expected(slot, player)` is the share of games, 0 to 1, that the member's latest
-    state is expected to win against a player, by the games of its line of descent and by ratings.
+    state is expected to win against a player, by the games of its line of descent and by ratings; `payoff(state, player)` is
+    the same for any state.
     """
 
     population: Population
@@ -25,10 +27,20 @@ class Field:
     pool: tuple[Ref, ...]
     guests: tuple[str, ...]
     expected: Callable[[int, Player], float]
+    payoff: Callable[[Ref, Player], float]
 
     def others(self, slot: int) -> list[Ref]:
         """The newest states of all other members."""
         return [ref for other, ref in self.latest.items() if other != slot]
+
+    def past(self, slot: int) -> list[Player]:
+        """Who does not learn any more: the pool and the guests, but not the member's own newest state."""
+        players: list[Player] = [*self.pool, *self.guests]
+        return [player for player in players if player != self.latest.get(slot)]
+
+    def rivals(self, slot: int) -> list[Player]:
+        """Everybody else, each once: the newest states of all other members, the pool and the guests."""
+        return list(dict.fromkeys([*self.others(slot), *self.past(slot)]))
 
 
 Choose = Callable[[Field, int, np.random.Generator], Player]
@@ -37,3 +49,17 @@ Choose = Callable[[Field, int, np.random.Generator], Player]
 A plug-in `evolute/opponents/NAME.py` has a function NAME that takes its settings by keyword and returns a Choose. It must
 also answer when nobody has trained yet: `latest` and `pool` are empty then.
 """
+
+
+@runtime_checkable
+class Roles(Protocol):
+    """A chooser whose members differ in what they are there for. Nobody inherits from a member of another role."""
+
+    def role(self, slot: int) -> str:
+        """What the member in a slot is there for."""
+
+    def is_admitted(self, field: Field, slot: int, turns: int) -> bool:
+        """Whether a member's newest state joins the pool, after this many turns since it last did or began."""
+
+    def begins_again(self, slot: int, rng: np.random.Generator) -> bool:
+        """Whether a member that was admitted begins again from fresh weights."""

@@ -17,9 +17,9 @@ from evolute.core.order import Json, Lineup, Order, Player, Ref
 from evolute.core.population import Population, Rating
 from evolute.core.protocols import Strategy
 from evolute.opponents import pool
-from evolute.opponents.field import Choose, Field
+from evolute.opponents.field import Choose, Field, Roles
 from evolute.opponents.payoff import win_share
-from evolute.opponents.pool import Pool
+from evolute.opponents.pool import Forget, Pool
 from evolute.opponents.standings import Known, Rated, Rule, Standings, recent, standings
 
 
@@ -51,8 +51,14 @@ class Seated:
         """How many seats of the own team others take."""
         return sum(team == self.teams[0] for team in self.teams) - 1
 
+    @property
+    def roles(self) -> Roles | None:
+        """The chooser, if its members have roles."""
+        choose: object = self.choose
+        return choose if isinstance(choose, Roles) else None
+
     def init(self) -> Json:
-        return {"strategy": self.strategy.init(), "pool": [], "turns": 0, "known": []}
+        return {"strategy": self.strategy.init(), "pool": [], "since": {}, "turns": 0, "known": []}
 
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
@@ -60,13 +66,15 @@ class Seated:
         now = self._standings(state, population)
         rated = population.rated(_of_members(now, population))
         memory, orders = self.strategy.step(state["strategy"], rated, ready, rng)
-        past = self._pool(state, rated, now, rng)
+        past, since = self._pool(state, rated, now, rng), state["since"]
+        if self.roles is not None:
+            past, since, orders = self._by_roles(self.roles, state, rated, now, orders, rng)
         field = self._field(rated, past, now)
         seated = [self._seated(order, field, rated, rng) for order in orders]
         kept = {*past, *(turn.ref for turn in recent(rated)), *_bots(now)}
         known = [[_plain(player), *rating] for player, rating in now.known.items() if player in kept]
-        after = {"strategy": memory, "pool": [list(ref) for ref in past], "turns": _turns(rated), "known": known}
-        return after, seated
+        plain = [list(ref) for ref in past]
+        return {"strategy": memory, "pool": plain, "since": since, "turns": _turns(rated), "known": known}, seated
 
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         return [*(Ref(*pair) for pair in state["pool"]), *self.strategy.retain(state["strategy"], population)]
@@ -85,18 +93,50 @@ class Seated:
         """The pool after this decision."""
         how, latest = self.seating, _latest(population)
         past: Pool = tuple(Ref(*pair) for pair in state["pool"])
-        if not pool.is_due(state["turns"], _turns(population), every=how.every, size=len(population)):
+        due = pool.is_due(state["turns"], _turns(population), every=how.every, size=len(population))
+        if self.roles is not None or not due:
             return past
-
-        def beaten(ref: Ref) -> float:
-            return float(np.mean([self._payoff(population, now, own, ref) for own in latest.values()]))
-
         if how.admit == "every":
             new = pool.every(latest, [None if m.latest is None else m.latest.score for m in population.members], rng)
         else:
             new = pool.better(population, latest, past, lambda own, other: self._payoff(population, now, own, other))
-        forget = {"thin": pool.thin, "oldest": pool.oldest, "easiest": pool.easiest(beaten)}[how.forget]
-        return pool.admitted(past, new, capacity=how.capacity, forget=forget)
+        return pool.admitted(past, new, capacity=how.capacity, forget=self._forget(population, now))
+
+    def _forget(self, population: Population, now: Standings) -> Forget:
+        latest = _latest(population)
+
+        def beaten(ref: Ref) -> float:
+            return float(np.mean([self._payoff(population, now, own, ref) for own in latest.values()]))
+
+        return {"thin": pool.thin, "oldest": pool.oldest, "easiest": pool.easiest(beaten)}[self.seating.forget]
+
+    def _by_roles(
+        self,
+        roles: Roles,
+        state: Json,
+        population: Population,
+        now: Standings,
+        orders: Sequence[Order],
+        rng: np.random.Generator,
+    ) -> tuple[Pool, Json, list[Order]]:
+        """The pool after members were admitted by their roles, the turns at which they last were, and the orders.
+
+        Who begins again does so with the hyper-parameters it has. Who would inherit across roles goes on by itself.
+        """
+        past: Pool = tuple(Ref(*pair) for pair in state["pool"])
+        field, since, kept = self._field(population, past, now), dict(state["since"]), []
+        for order in orders:
+            slot, latest, after = order.member, population[order.member].latest, order
+            if latest is not None and order.start is not None and roles.role(order.start.member) != roles.role(slot):
+                after = population.draft(slot, latest.order.hparams, start=latest.ref)
+            turns = population[slot].turns - since.get(str(slot), 0)
+            if latest is not None and not population[slot].failed and roles.is_admitted(field, slot, turns):
+                past = pool.admitted(past, [latest.ref], capacity=self.seating.capacity, forget=self._forget(population, now))
+                since[str(slot)] = population[slot].turns
+                if roles.begins_again(slot, rng):
+                    after = population.draft(slot, latest.order.hparams, event="restart")
+            kept.append(after)
+        return past, since, kept
 
     def _field(self, population: Population, past: Pool, now: Standings) -> Field:
         latest = _latest(population)

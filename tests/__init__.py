@@ -1,0 +1,1 @@
+"""A package, so that no other one called `tests` comes first: some libraries install theirs."""

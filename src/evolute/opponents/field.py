@@ -11,13 +11,14 @@ from evolute.core.order import Player, Ref
 from evolute.core.population import Population
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Field:
     """The players that a member may meet in its next turn.
 
     `latest` are the newest states of all members that have one, by slot; `pool` are past states, the oldest first; `guests` are
     bots and others from outside, by name. `expected(slot, player)` is the share of games, 0 to 1, that the member's latest
-    state is expected to win against a player, by the games of its line of descent and by ratings.
+    state is expected to win against a player, by the games of its line of descent and by ratings; `payoff(state, player)` is
+    the same for any state.
     """
 
     population: Population
@@ -25,10 +26,20 @@ class Field:
     pool: tuple[Ref, ...]
     guests: tuple[str, ...]
     expected: Callable[[int, Player], float]
+    payoff: Callable[[Ref, Player], float]
 
     def others(self, slot: int) -> list[Ref]:
         """The newest states of all other members."""
         return [ref for other, ref in self.latest.items() if other != slot]
+
+    def past(self, slot: int) -> list[Player]:
+        """Who does not learn any more: the pool and the guests, but not the member's own newest state."""
+        players: list[Player] = [*self.pool, *self.guests]
+        return [player for player in players if player != self.latest.get(slot)]
+
+    def rivals(self, slot: int) -> list[Player]:
+        """Everybody else, each once: the newest states of all other members, the pool and the guests."""
+        return list(dict.fromkeys([*self.others(slot), *self.past(slot)]))
 
 
 Choose = Callable[[Field, int, np.random.Generator], Player]

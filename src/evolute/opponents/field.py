@@ -17,8 +17,8 @@ class Field:
 
     `latest` are the newest states of all members that have one, by slot; `pool` are past states, the oldest first; `guests` are
     bots and others from outside, by name. `expected(slot, player)` is the share of games, 0 to 1, that the member's latest
-    state is expected to win against a player, by the games of its line of descent and by ratings; `payoff(state, player)` is
-    the same for any state.
+    state is expected to win against a player, by the games of its line of descent and by ratings; it is 0.5 for a member
+    without a state. `payoff(state, player)` is the same for any state.
     """
 
     population: Population

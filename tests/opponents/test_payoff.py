@@ -71,6 +71,11 @@ def test_team_mates_are_left_out_and_opponents_count_by_their_seats():
     assert win_share(population, Ref(0, 0), other, prior=0.5, mates=1) == pytest.approx((5 + 1) / (5 + 2))
 
 
+def test_games_without_opponents_say_nothing():
+    population = played((1, []), (0, [Match((FOE,), 1.0, 10)]))
+    assert win_share(population, Ref(0, 0), FOE, prior=0.4, mates=1) == 0.4
+
+
 results = st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1), st.integers(1, 40)), max_size=12)
 
 

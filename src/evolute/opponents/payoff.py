@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from evolute.core.order import Lineup, Match, Player, Ref
-from evolute.core.population import Population, Turn, descent
+from evolute.core.order import Match, Player, Ref
+from evolute.core.population import Population, descent
 
 DECAY = 0.7
 """How much less the games of an ancestor count, for each turn of training since."""
@@ -24,26 +24,22 @@ def win_share(population: Population, one: Ref, other: Player, *, prior: float, 
     its share of the seats.
     """
     won, played = PRIOR * prior, PRIOR
+    theirs = population.find(other).report.matches if isinstance(other, Ref) else ()
     for back, turn in enumerate(islice(descent(population.find(one)), BACK + 1)):
-        for score, games in _games(population, turn, other, mates):
+        for score, games in (*_games(turn.report.matches, other, mates), *_lost(_games(theirs, turn.ref, mates))):
             won += DECAY**back * games * score
             played += DECAY**back * games
     return won / played
 
 
-def _games(population: Population, turn: Turn, other: Player, mates: int) -> Iterator[tuple[float, float]]:
-    """Score and number of the games between the state that a turn left and another player, whoever of them reported these."""
-    for match in turn.report.matches:
-        yield match.score, match.games * _share(match.against, other, mates)
-    for match in _reported(population, other):
-        yield 1 - match.score, match.games * _share(match.against, turn.ref, mates)
+def _games(matches: tuple[Match, ...], opponent: Player, mates: int) -> Iterator[tuple[float, float]]:
+    """Score and number of the games against an opponent, by the share of opposing seats that it takes."""
+    for match in matches:
+        opponents = match.against[mates:]
+        if opponent in opponents:
+            yield match.score, match.games * opponents.count(opponent) / len(opponents)
 
 
-def _reported(population: Population, player: Player) -> tuple[Match, ...]:
-    return population.find(player).report.matches if isinstance(player, Ref) else ()
-
-
-def _share(against: Lineup, player: Player, mates: int) -> float:
-    """The share of opposing seats that a player takes."""
-    opponents = against[mates:]
-    return opponents.count(player) / len(opponents) if opponents else 0.0
+def _lost(games: Iterator[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """The same games as the other side sees them."""
+    return ((1 - score, count) for score, count in games)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evolute.ratings import elo
@@ -49,6 +49,7 @@ def test_rows_without_games_change_nothing():
     assert elo.updated(np.array([5.0, 7.0]), Games.between(0, 1, 0, 0)).tolist() == [5.0, 7.0]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 9), st.integers(0, 9)), max_size=20))
 def test_what_one_gains_the_other_loses(rows):
     games = Games.of_sides(([one], [(one + far) % 4], wins, wins + losses) for one, far, wins, losses in rows)

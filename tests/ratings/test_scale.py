@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -19,6 +19,7 @@ def test_huge_differences_do_not_overflow():
     assert list(win_probability([-1e9, 1e9])) == [0.0, 1.0]
 
 
+@settings(deadline=None)
 @given(st.floats(-500, 500), st.floats(1, 300), st.floats(0.05, 0.95))
 def test_the_chance_is_that_of_a_normal_difference(difference, deviation, threshold):
     expected = norm.cdf(rating_difference(threshold), difference, deviation)

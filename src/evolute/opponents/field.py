@@ -12,14 +12,14 @@ from evolute.core.order import Player, Ref
 from evolute.core.population import Population
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Field:
     """The players that a member may meet in its next turn.
 
     `latest` are the newest states of all members that have one, by slot; `pool` are past states, the oldest first; `guests` are
     bots and others from outside, by name. `expected(slot, player)` is the share of games, 0 to 1, that the member's latest
-    state is expected to win against a player, by the games of its line of descent and by ratings; `payoff(state, player)` is
-    the same for any state.
+    state is expected to win against a player, by the games of its line of descent and by ratings; it is 0.5 for a member
+    without a state. `payoff(state, player)` is the same for any state.
     """
 
     population: Population

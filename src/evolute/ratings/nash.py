@@ -64,7 +64,7 @@ def equilibrium(payoff: Floats) -> Floats:
 
     scale = float(np.abs(payoff).max(initial=0.0))
     if scale == 0:
-        return np.full(len(payoff), 1 / len(payoff))
+        return np.full(len(payoff), 1 / max(len(payoff), 1))
     scaled = payoff / scale
 
     def dual(multipliers: Floats) -> tuple[float, Floats]:

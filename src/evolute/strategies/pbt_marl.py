@@ -39,9 +39,9 @@ def pbt_marl(
     """Evolution by ratings.
 
     A member takes over another one's weights if it would win less than `select` of their games, by their ratings with a
-    probability above `confidence`. Neither before it has trained for `burn_in` intervals, nor until it and the other have
-    trained for `wait` since they last did so. It takes over each hyper-parameter with probability `inherit`, and multiplies
-    each by one of `factors` with probability `mutate`.
+    probability above `confidence`. It may do so once it has trained for `burn_in` intervals, and both have trained for
+    `wait` intervals since they last took over weights. It takes over each hyper-parameter with probability `inherit`, and
+    multiplies each by one of `factors` with probability `mutate`.
     """
     probabilities = {"confidence": confidence, "inherit": inherit, "mutate": mutate}
     for name, value in probabilities.items():

@@ -99,7 +99,7 @@ def test_ids_registered_later_are_known():
     assert "probes/Later-v0" in adapters()["gym"].names
 
 
-LIBRARIES = {"gymnax", "brax", "mujoco", "mujoco_playground", "Box2D", "ale_py", "minatar", "dm_control", "pettingzoo"}
+LIBRARIES = {"gymnax", "brax", "mujoco", "mujoco_playground", "Box2D", "ale_py", "minatar", "dm_control", "pettingzoo", "pgx"}
 
 
 def loaded(code: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -14,7 +15,7 @@ from evolute.envs.game import Bot, Game, Situation, Tick, View
 TOLERANCE = 1e-4
 
 
-def check_game(game: Game, *, games: int = 16, limit: int = 20_000, mirrored: bool = False, seed: int = 0) -> None:
+def check_game(game: Game, *, games: int = 64, limit: int = 20_000, mirrored: bool = False, seed: int = 0) -> None:
     """Play whole games at random and with each bot, and look at every tick of them.
 
     Games must be over after `limit` ticks. With `mirrored`, it must not matter which team's seats a player has: two players
@@ -23,12 +24,13 @@ def check_game(game: Game, *, games: int = 16, limit: int = 20_000, mirrored: bo
     _check_description(game)
     _check_types(game)
     _check_purity(game, jax.random.key(seed))
+    players: dict[str, Bot] = {"random": _random(game), **game.bots}
+    play = _player_of_games(game, list(players.values()), limit)
     keys = jax.random.split(jax.random.key(seed), games)
-    bots: dict[str, Bot] = {"random": _random(game), **game.bots}
-    for name, bot in bots.items():
-        _check_played(name, _play(game, [bot] * _teams(game), keys, limit), limit)
+    for number, name in enumerate(players):
+        _check_played(name, play(keys, _everywhere(game, number), _weights(game, keys[0])), limit)
     if mirrored:
-        _check_mirrored(game, 8 * games, limit, seed)
+        _check_mirrored(game, play, keys)
 
 
 def _check_description(game: Game) -> None:
@@ -75,7 +77,8 @@ def _check_view(game: Game, view: View) -> None:
 def _check_purity(game: Game, key: jax.Array) -> None:
     def opening(key: jax.Array) -> Any:
         state, view = game.reset(key)
-        tick = game.step(key, state, _actions(game, [_random(game)] * _teams(game), key, state, view))
+        first = Situation(state, view.seat[0], view.obs[0], None if view.legal is None else view.legal[0])
+        tick = game.step(key, state, jnp.stack([_random(game)(key, first)] * game.actors))
         return _raw((state, view, tick))
 
     alone = jax.jit(opening)(key)
@@ -86,15 +89,27 @@ def _check_purity(game: Game, key: jax.Array) -> None:
 
 
 Seen = dict[str, Any]
+Play = Callable[[Any, Any, Any], Seen]
+"""`play(keys [game], who [team], weights [team, obs, output])`: what held in every tick of whole games, [game, …]."""
 
 
-def _play(game: Game, bots: list[Bot], keys: jax.Array, limit: int) -> Seen:
-    """What held in every tick of whole games, [game, …]; `bots` play one team each."""
-    seen: Seen = jax.device_get(jax.jit(jax.vmap(lambda key: _whole_game(game, bots, key, limit)))(keys))
-    return seen
+def _player_of_games(game: Game, players: list[Bot], limit: int) -> Play:
+    """One program for all games; `who` says which of the players a team is, and one past them is `_by_sight`."""
+
+    def play(key: jax.Array, who: jax.Array, weights: jax.Array) -> Seen:
+        def act(key: jax.Array, situation: Situation) -> jax.Array:
+            team = jnp.asarray(game.teams)[situation.seat]
+            everyone = [*players, _by_sight(game, weights[team])]
+            action: jax.Array = jax.lax.switch(who[team], everyone, key, situation)
+            return action
+
+        return _whole_game(game, act, key, limit)
+
+    compiled = jax.jit(jax.vmap(play, in_axes=(0, None, None)))
+    return lambda keys, who, weights: jax.device_get(compiled(keys, who, weights))
 
 
-def _whole_game(game: Game, bots: list[Bot], key: jax.Array, limit: int) -> Seen:
+def _whole_game(game: Game, bot: Bot, key: jax.Array, limit: int) -> Seen:
     state, view = game.reset(jax.random.fold_in(key, limit))
     start = {**{law: jnp.bool_(True) for law in _LAWS}, "total": jnp.zeros(_teams(game))}
 
@@ -104,7 +119,7 @@ def _whole_game(game: Game, bots: list[Bot], key: jax.Array, limit: int) -> Seen
     def tick(carry: Any) -> Any:
         state, view, time, _, seen = carry
         act, move = jax.random.split(jax.random.fold_in(key, time))
-        actions = _actions(game, bots, act, state, view)
+        actions = _actions(game, bot, act, state, view)
         after = game.step(move, state, actions)
         ended = after.terminated | after.truncated
         gains = _gains(game, after.reward)
@@ -148,24 +163,28 @@ def _check_played(name: str, seen: Seen, limit: int) -> None:
     assert ends.all(), f"{name} in all seats: after {limit} ticks {np.sum(~ends)} of {len(ends)} games run on"
 
 
-def _check_mirrored(game: Game, games: int, limit: int, seed: int) -> None:
+def _check_mirrored(game: Game, play: Play, keys: jax.Array) -> None:
     assert _teams(game) == 2, f"teams={game.teams}: mirrored seats are checked in games of two teams"
-
-    def play(left: jax.Array, right: jax.Array, key: jax.Array) -> jax.Array:
-        total: jax.Array = _whole_game(game, [_by_sight(game, left), _by_sight(game, right)], key, limit)["total"]
-        return total
-
-    totals = jax.jit(jax.vmap(play, in_axes=(None, None, 0)))
-    shape = int(np.prod(game.observation_space.shape or ())), int(gymnasium.spaces.flatdim(game.action_space))
+    by_sight = _everywhere(game, 1 + len(game.bots))
     for pair in range(2):
-        chance = jax.random.fold_in(jax.random.key(seed), pair)
-        one, other = 3 * jax.random.normal(chance, (2, *shape)) / np.sqrt(shape[0])
-        keys = jax.random.split(chance, games)
-        here, there = np.asarray(totals(one, other, keys))[:, 0], np.asarray(totals(other, one, keys))[:, 1]
-        error = np.sqrt((here.var() + there.var()) / games)
+        weights = _weights(game, keys[pair])
+        here = play(keys, by_sight, weights)["total"][:, 0]
+        there = play(keys, by_sight, weights[::-1])["total"][:, 1]
+        error = np.sqrt((here.var() + there.var()) / len(keys))
         assert abs(here.mean() - there.mean()) <= 4 * error + TOLERANCE, (
             f"mirrored is said, but one player gets {here.mean():.3g} a game on one side and {there.mean():.3g} on the other"
         )
+
+
+def _everywhere(game: Game, player: int) -> jax.Array:
+    return jnp.full(_teams(game), player, jnp.int32)
+
+
+def _weights(game: Game, key: jax.Array) -> jax.Array:
+    """Of a player by sight for each team."""
+    size, outputs = int(np.prod(game.observation_space.shape or ())), int(gymnasium.spaces.flatdim(game.action_space))
+    weights: jax.Array = jax.random.normal(key, (_teams(game), size, outputs))
+    return 3 / float(np.sqrt(size)) * weights
 
 
 def _by_sight(game: Game, weights: jax.Array) -> Bot:
@@ -177,19 +196,14 @@ def _random(game: Game) -> Bot:
     return lambda key, situation: _sample(game.action_space, key, situation.legal)
 
 
-def _actions(game: Game, bots: list[Bot], key: jax.Array, state: Any, view: View) -> jax.Array:
-    """The actions of all who act, each by the bot of its seat's team."""
-    keys = jax.random.split(key, game.actors)
+def _actions(game: Game, bot: Bot, key: jax.Array, state: Any, view: View) -> jax.Array:
+    """The actions of all who act."""
 
-    def of(actor: int) -> jax.Array:
-        legal = None if view.legal is None else view.legal[actor]
-        situation = Situation(state, view.seat[actor], view.obs[actor], legal)
-        if all(bot is bots[0] for bot in bots):
-            return bots[0](keys[actor], situation)
-        by_team = jnp.stack([bot(keys[actor], situation) for bot in bots])
-        return by_team[jnp.asarray(game.teams)[situation.seat]]
+    def act(key: jax.Array, seat: jax.Array, obs: jax.Array, legal: jax.Array | None) -> jax.Array:
+        return bot(key, Situation(state, seat, obs, legal))
 
-    return jnp.stack([of(actor) for actor in range(game.actors)])
+    actions: jax.Array = jax.vmap(act)(jax.random.split(key, game.actors), view.seat, view.obs, view.legal)
+    return actions
 
 
 def _sample(space: gymnasium.Space[Any], key: jax.Array, legal: jax.Array | None, favour: Any = 0.0) -> jax.Array:
@@ -212,13 +226,15 @@ def _allowed(space: gymnasium.Space[Any], actions: jax.Array, legal: jax.Array |
     match space:
         case gymnasium.spaces.Discrete():
             inside = (actions >= 0) & (actions < int(space.n))
-            chosen = True if legal is None else jnp.take_along_axis(legal, actions[:, None], axis=1, mode="clip")[:, 0]
-            return (inside & chosen).all()
+            if legal is not None:
+                inside &= jnp.take_along_axis(legal, actions[:, None], axis=1, mode="clip")[:, 0]
+            return jnp.all(inside)
         case gymnasium.spaces.MultiDiscrete():
-            return ((actions >= 0) & (actions < space.nvec)).all()
+            return jnp.all((actions >= 0) & (actions < jnp.asarray(space.nvec)))
         case gymnasium.spaces.Box():
-            return ((actions >= space.low) & (actions <= space.high)).all()
-    return jnp.bool_(False)
+            low, high = jnp.asarray(space.low), jnp.asarray(space.high)
+            return jnp.all((actions >= low) & (actions <= high))
+    return jnp.zeros((), bool)
 
 
 def _gains(game: Game, reward: jax.Array) -> jax.Array:

@@ -9,7 +9,7 @@ from evolute.core.names import closest
 from evolute.envs.adapter import Adapter, Library
 from evolute.envs.game import Game
 
-LIBRARY = Library((), None, "matrix:rps", "repeated matrix games; own ones with matrix.payoff")
+LIBRARY = Library((), None, "matrix:rps", "repeated matrix games with 2 or more seats")
 ROUNDS = 10
 PAYOFF = {
     "matching_pennies": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]],

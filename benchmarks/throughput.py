@@ -79,7 +79,8 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
     population = options.get("population", 16)
     full = made._full({})
     spec = made._spec(full)
-    blank, stats = jax_envs.blank(made.runner.env, spec.envs, spec.network.units), turn_stats.blank(100)
+    copies = jax_envs.Copies(made.runner.env, spec.envs)
+    blank, stats = jax_envs.blank(copies, spec.network.units), turn_stats.blank(100)
     states = made.init([Order(m, 0, {}, steps=1, seed=m) for m in range(population)])
     rows = members.spread(stacked([jax_turn.Row(state.train, blank, stats) for state in states], members.capacity(population)))
     given = [jax_turn.Inputs(key_data(m), np.array(traced(full)), np.int32(1), np.int32(10**6)) for m in range(population)]
@@ -90,7 +91,7 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
         chunk = jax_turn.Chunk(np.int32(number * each), np.int32(each))
         from functools import partial
 
-        function = partial(jax_turn.updates, spec, made.runner.env)
+        function = partial(jax_turn.updates, spec, lambda player, opponents: copies)
         return made.runner.programs.call(("turn", spec), function, population, rows, inputs, chunk, silently)
 
     rows = jax.block_until_ready(advance(rows, 0))

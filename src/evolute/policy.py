@@ -46,12 +46,19 @@ class Policy:
     def greedy(self, value: bool) -> None:
         self.about["greedy"] = value
 
-    def __call__(self, observation: Any, *, greedy: bool | None = None, rng: np.random.Generator | None = None) -> Any:
-        """The likeliest action (`greedy=True`), or one drawn by `rng`; by default in the way that `self.greedy` says."""
+    def __call__(
+        self, observation: Any, *, greedy: bool | None = None, rng: np.random.Generator | None = None, legal: Any = None
+    ) -> Any:
+        """The likeliest action (`greedy=True`), or one drawn by `rng`; by default in the way that `self.greedy` says.
+
+        In games, `legal` says which actions are allowed.
+        """
         obs = np.asarray(flattened(self.about.get("observation"), observation))
         single = self._is_single(obs)
         batch = obs[None] if single else obs
         outputs = self.outputs(batch)
+        if legal is not None:
+            outputs = np.where(np.asarray(legal, bool).reshape(outputs.shape), outputs, -1e9)
         noise = None if (self.greedy if greedy is None else greedy) else (rng or self._rng)
         action = self._action(outputs, noise)
         return action[0] if single else action

@@ -46,7 +46,7 @@ class League:
         for row, order in zip(states, orders, strict=True):
             teacher = row if order.teacher is None else fetch(order.teacher)
             memory = row[2] if order.own is None else fetch(order.own)[2]
-            matches = tuple(Match(ref, float(row[0] > fetch(ref)[0])) for ref in order.opponents)
+            matches = tuple(Match((ref,), float(row[0] > fetch(ref)[0])) for (ref,) in order.opponents)
             skill = row[0] + order.hparams["lr"] * (teacher[0] - row[0]) + np.random.default_rng(order.seed).normal()
             rows.append(np.array([skill, row[1] + 1, memory + 1]))
             outcomes.append(Outcome({"score": skill}, matches=matches))
@@ -74,7 +74,7 @@ class Linked(Evolution):
             replace(
                 order,
                 teacher=None if top is None or order.start is None else top.ref,
-                opponents=tuple(ref for ref in latest if ref.member != order.member),
+                opponents=tuple((ref,) for ref in latest if ref.member != order.member),
             )
             for order in orders
         ]
@@ -144,7 +144,7 @@ class Linking(Evolution):
     def step(self, state, population, ready, rng):
         state, orders = super().step(state, population, ready, rng)
         top = best(population)
-        value = None if top is None else top.ref if self.link == "teacher" else (top.ref,)
+        value = None if top is None else top.ref if self.link == "teacher" else ((top.ref,),)
         return state, [order if value is None else replace(order, **{self.link: value}) for order in orders]
 
 

@@ -182,3 +182,32 @@ def test_the_best_turn_has_the_highest_score_and_ties_go_to_the_lower_slot(score
 
 def test_a_member_that_failed_since_may_still_have_the_best_state():
     assert best(grown(2, (0, 5.0), (1, 2.0), (0, FAILED))).ref == Ref(0, 0)
+
+
+def test_old_turns_are_found_in_a_few_hops():
+    population = Population.of(1)
+    for turn in range(3000):
+        order = Order(0, turn, {})
+        population = population.order([order]).report([Report(order, {"score": float(turn)})])
+    for wanted in (0, 1, 2, 1023, 1499, 2998, 2999):
+        assert population.find(Ref(0, wanted)).score == wanted
+    newest, hops = population[0].last, 0
+    while newest.order.turn > 7:
+        newest, hops = newest.jump if newest.jump.order.turn >= 7 else newest.before, hops + 1
+    assert hops < 40
+    with pytest.raises(KeyError, match="no finished turn"):
+        population.find(Ref(0, 3000))
+
+
+def test_a_rating_becomes_the_score_of_the_latest_turn_and_is_inherited():
+    population = Population.of(2)
+    first = [Order(slot, 0, {}) for slot in (0, 1)]
+    population = population.order(first).report([Report(order, {"score": None}) for order in first])
+    assert [member.latest.score for member in population.members] == [None, None]
+    second = [
+        Order(0, 1, {}, Ref(0, 0), why={"rating": [120.0, 30.0]}),
+        Order(1, 1, {}, Ref(0, 0), why={"rating": [-5.0, 9.0]}),
+    ]
+    population = population.order(second).report([Report(order, {"score": None}) for order in second])
+    assert [(m.latest.score, m.latest.deviation) for m in population.members] == [(120.0, 30.0), (120.0, 30.0)]
+    assert [m.latest.before.score for m in population.members] == [120.0, -5.0]

@@ -91,7 +91,7 @@ def test_the_adapters_are_what_the_folder_holds():
     assert sources() == tuple(sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__"))
     for adapter in adapters().values():
         assert isinstance(adapter, Adapter)
-        assert adapter.jax or adapter.host
+        assert adapter.jax or adapter.host or adapter.game
 
 
 def test_ids_registered_later_are_known():
@@ -99,7 +99,7 @@ def test_ids_registered_later_are_known():
     assert "probes/Later-v0" in adapters()["gym"].names
 
 
-LIBRARIES = {"gymnax", "brax", "mujoco", "mujoco_playground", "Box2D", "ale_py", "minatar", "dm_control", "pettingzoo"}
+LIBRARIES = {"gymnax", "brax", "mujoco", "mujoco_playground", "Box2D", "ale_py", "minatar", "dm_control", "pettingzoo", "pgx"}
 
 
 def loaded(code: str) -> set[str]:

@@ -12,7 +12,19 @@ from evolute.store.error import StoreError
 from evolute.store.journal import FILE, Journal, _on_network
 from evolute.store.meta import RunMeta
 
-FULL = Order(1, 2, {"lr": 1e-5, "act": "tanh"}, Ref(0, 1), 10, 7, Ref(1, 1), Ref(3, 0), (Ref(2, 1),), {"event": "inherit"})
+FULL = Order(
+    1,
+    2,
+    {"lr": 1e-5, "act": "tanh"},
+    Ref(0, 1),
+    10,
+    7,
+    Ref(1, 1),
+    Ref(3, 0),
+    ((Ref(2, 1), "random", None),),
+    {"event": "inherit"},
+)
+MATCHES = (Match((Ref(2, 1), "random", None), 0.5, 32, -0.25),)
 
 
 @pytest.fixture
@@ -33,7 +45,7 @@ def test_an_order_comes_back_as_it_went_in(journal, order):
 @pytest.mark.parametrize(
     "report",
     [
-        Report(FULL, {"score": 0.1 + 0.2, "loss": None}, 12, (Match(Ref(2, 1), 0.5),), "abc", seconds=1.5),
+        Report(FULL, {"score": 0.1 + 0.2, "loss": None}, 12, MATCHES, "abc", seconds=1.5),
         Report(FULL, error="Traceback\nValueError: no", seconds=0.5),
     ],
 )

@@ -34,6 +34,8 @@ STRATEGIES = {
     "pbt, tournament": partial(strategies.pbt, exploit="tournament"),
     "pbt, welch": partial(strategies.pbt, exploit="welch"),
     "pbt, resample": partial(strategies.pbt, explore="resample"),
+    "pbt marl": strategies.pbt_marl,
+    "pbt marl, at once": partial(strategies.pbt_marl, burn_in=0, wait=0, confidence=0.9, mutate=1.0),
     "winner takes all": strategies.winner_takes_all,
     "random search": strategies.random_search,
     "pb2 rand": strategies.pb2_rand,

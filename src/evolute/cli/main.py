@@ -96,6 +96,29 @@ def list_runs(
 
 
 @app.command()
+def ratings(folder: RunFolder, as_json: PrintJson = False) -> None:
+    """Show how the members of a game are rated, and how sure that is."""
+    from evolute.cli.games import ratings
+
+    ratings(located(folder), as_json=as_json)
+
+
+@app.command()
+def tournament(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Runs whose members meet; of several, the best each.")],
+    past: Annotated[int, typer.Option("--past", min=0, help="Also this many earlier states of each run's best line.")] = 0,
+    bot: Annotated[list[str] | None, typer.Option("--bot", help="Also this bot of the game, such as random.")] = None,
+    games: Annotated[int, typer.Option("--games", min=2, help="Games of each pair.")] = 200,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
+    as_json: PrintJson = False,
+) -> None:
+    """Let members of runs play each other: who beats whom, ratings, and the Nash mixture."""
+    from evolute.cli.games import tournament
+
+    tournament([located(one) for one in folders], past=past, bots=bot or [], games=games, seed=seed, as_json=as_json)
+
+
+@app.command()
 def show(
     folder: RunFolder,
     member: Annotated[int | None, typer.Option("--member", help="Show this member instead of the best.")] = None,

@@ -10,7 +10,7 @@ from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, source
 from evolute.config.settings import FIELDS
 from evolute.core.names import PluginSpec, shipped
-from evolute.envs.spec import EnvSpec
+from evolute.envs.spec import EnvSpec, GameSpec
 
 WRAP = "wrap."
 
@@ -32,8 +32,10 @@ def find_env(values: Mapping[str, Any], layer: Layer, learner: PluginSpec) -> En
         if head in env_sections(name) and option:
             options.setdefault(head, {})[option] = setting.value
     wrappers = {key.removeprefix(WRAP): values[key] for key in FIELDS if key.startswith(WRAP)}
+    together = ("tables", "matches", "anchors")
+    game = {key: values[f"opponents.{key}"] for key in together} if values["opponents"] is not None else None
     try:
-        return EnvSpec(name, options, **wrappers)
+        return EnvSpec(name, options, **wrappers, game=None if game is None else GameSpec(**game))
     except ValueError as error:
         raise ConfigError(f"{where}: wrap.{error}") from error
 

@@ -14,6 +14,8 @@ from evolute.config.error import ConfigError
 from evolute.core.names import closest
 
 ALIASES = {"steps": "stop.steps"}
+VALUE_AND_SECTION = ("opponents",)
+"""Keys that are set themselves, and have others below them."""
 PRESETS = Path(__file__).parent / "presets"
 
 
@@ -127,7 +129,8 @@ def stack(layers: Iterable[Layer]) -> Layer:
     for layer in layers:
         for given, setting in layer.items():
             key = ALIASES.get(given, given)
-            merged = {other: kept for other, kept in merged.items() if not _covers(key, other)}
+            removed = setting.value is None
+            merged = {other: kept for other, kept in merged.items() if not _covers(key, other, removed=removed)}
             if setting.value is not None:
                 merged[key] = setting
     return merged
@@ -138,8 +141,13 @@ def source(key: str, layer: Layer) -> str:
     return layer[key].source if key in layer else "default"
 
 
-def _covers(key: str, other: str) -> bool:
-    """Whether setting `key` replaces what was set as `other`: the same key, one below it, or one above it."""
+def _covers(key: str, other: str, *, removed: bool) -> bool:
+    """Whether setting `key` replaces what was set as `other`: the same key, one below it, or one above it.
+
+    A key that is a value as well as a section, as `opponents` is, takes its section along only if it is `removed`.
+    """
+    if not removed and any(both in (key, other) for both in VALUE_AND_SECTION):
+        return other == key
     return other == key or other.startswith(f"{key}.") or key.startswith(f"{other}.")
 
 

@@ -40,6 +40,7 @@ class Config:
     engine: PluginSpec
     space: Space
     env: EnvSpec | None
+    opponents: PluginSpec | None
     given: Layer
     defaults: Mapping[str, Any]
 
@@ -62,11 +63,11 @@ class Config:
         """What makes two configs the same run: everything but where and how it is carried out."""
         values = {key: value for key, value in self.settings.flat().items() if key not in PLUGINS}
         plain = {key: plain_value(value) for key, value in values.items() if FIELDS[key].change != Change.ANY_TIME}
-        plugins = {"learner": self.learner, "strategy": self.strategy, "engine": self.engine}
+        plugins = {"learner": self.learner, "strategy": self.strategy, "engine": self.engine, "opponents": self.opponents}
         named = {
             kind: [plain_value(spec.target), plain_value(spec.settings)]
             for kind, spec in plugins.items()
-            if FIELDS[kind].change != Change.ANY_TIME
+            if spec is not None and FIELDS[kind].change != Change.ANY_TIME
         }
         options = {} if self.env is None else plain_value(self.env.options)
         return {**plain, **named, "env options": options, "space": {name: str(param) for name, param in self.space.items()}}
@@ -77,8 +78,8 @@ class Config:
         return sorted(key for key in {*before, *now} if self._completed(key, before.get(key)) != now.get(key))
 
     def _completed(self, key: str, value: Json) -> Json:
-        if key in ("learner", "strategy") and value is not None:
-            spec = self.learner if key == "learner" else self.strategy
+        spec = {"learner": self.learner, "strategy": self.strategy, "opponents": self.opponents}.get(key)
+        if spec is not None and value is not None:
             target, settings = value
             defaults = {name: self.defaults.get(f"{spec.name}.{name}") for name in spec.settings.keys() - settings.keys()}
             return [target, {**settings, **plain_value(defaults)}]
@@ -90,7 +91,7 @@ def resolved(layer: Layer) -> Config:
     values = {key: checked(key, f.type, layer.get(key, Setting(f.default, "default"))) for key, f in FIELDS.items()}
     if values["learner"] is None:
         raise ConfigError("no learner is set: name a preset (evolute run toy), or set learner=…")
-    plugins = {kind: find_plugin(kind, values[kind], layer) for kind in PLUGINS}
+    plugins = {kind: find_plugin(kind, values[kind], layer) for kind in PLUGINS if values[kind] is not None}
     layer = move_space(layer, plugins["learner"].name)
     check_keys(layer, plugins)
     sections = {
@@ -106,7 +107,8 @@ def resolved(layer: Layer) -> Config:
         defaults |= {f"{spec.name}.{option}": value for option, value in sections[kind].defaults.items()}
     if values["workers"] is not None and "workers" in sections["engine"].defaults:
         sections["engine"].fixed["workers"] = values["workers"]
-    specs = {kind: replace(spec, settings=sections[kind].fixed) for kind, spec in plugins.items()}
+    specs: dict[str, Any] = {kind: replace(spec, settings=sections[kind].fixed) for kind, spec in plugins.items()}
+    specs.setdefault("opponents", None)
     return Config(RunSettings.of(values), **specs, space=space, env=env, given=layer, defaults=defaults)
 
 

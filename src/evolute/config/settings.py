@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator
 
 from evolute.core.amounts import count, duration
@@ -55,8 +55,8 @@ def parse_logs(value: Any) -> list[str]:
 Count = Annotated[int, BeforeValidator(count), Gt(0)]
 Number = Annotated[int, Gt(0)]
 Seconds = Annotated[float, BeforeValidator(duration), Gt(0)]
-PLUGINS = {"learner": "learners", "strategy": "strategies", "engine": "engines"}
-"""The keys that name a plug-in, and the package in which it is looked for."""
+PLUGINS = {"learner": "learners", "strategy": "strategies", "engine": "engines", "opponents": "opponents"}
+"""The keys that name a plug-in, and the package in which it is looked for. Without opponents, members train alone."""
 
 
 class Change(Enum):
@@ -137,6 +137,33 @@ class EvaluationSettings:
 
 
 @dataclass(frozen=True)
+class OpponentSettings:
+    """How members of a game meet; `opponents` itself says how they are chosen."""
+
+    tables: Annotated[Number, _fixed("groups of games in a member's turn, each with opponents of its own")] = 4
+    live: Annotated[float, Ge(0), Le(1), _fixed("share of the tables at which a member plays against itself as it learns")] = (
+        0.5
+    )
+    matches: Annotated[int, Ge(0), _fixed("games against each opponent after a turn, by which members are rated")] = 32
+    anchors: Annotated[list[str], _fixed("bots that every member plays after each turn; the first one's rating is 0")] = field(
+        default_factory=lambda: ["random"]
+    )
+    rating: Annotated[
+        Literal["descent", "elo"],
+        _fixed("descent: Bradley-Terry ratings of all states, near those they descend from; elo: Elo's update"),
+    ] = "descent"
+    every: Annotated[Number, _fixed("turns between two admissions to the pool of past states")] = 2
+    capacity: Annotated[Number, _fixed("number of past states in the pool")] = 32
+    admit: Annotated[
+        Literal["every", "better"],
+        _fixed("every: the best state and a random one; better: states that beat the newest of their line in the pool"),
+    ] = "every"
+    forget: Annotated[
+        Literal["thin", "oldest", "easiest"], _fixed("which state leaves a full pool; thin: one close in time to others")
+    ] = "thin"
+
+
+@dataclass(frozen=True)
 class RunSettings:
     """All settings of a run but those of its plug-ins. Groups are nested: `stop.turns` is `settings.stop.turns`."""
 
@@ -147,6 +174,10 @@ class RunSettings:
     engine: Annotated[Any, _anytime("where the members train")] = "inline"
     workers: Annotated[Number | None, _anytime("number of workers, for engines with several")] = None
     env: Annotated[str | None, _fixed("the environment, for learners that need one")] = None
+    opponents: Annotated[
+        Any, _fixed("who plays whom in an environment with several seats: history, pfsp, latest, …; unset: members train alone")
+    ] = None
+    opponents_: OpponentSettings = field(default_factory=OpponentSettings)
     wrap: WrapSettings = field(default_factory=WrapSettings)
     population: Annotated[Number, _fixed("number of members")] = 8
     interval: Annotated[Count, _resumable("steps per member and turn, also as 500k or 25M; 10k by default with an env")] = 1
@@ -203,7 +234,7 @@ def _declared(kind: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
     hints = typing.get_type_hints(kind, include_extras=True)
     for one in fields(kind):
         key, hint = f"{prefix}{one.name.rstrip('_')}", hints[one.name]
-        if typing.get_origin(hint) is not Annotated:
+        if not _is_leaf(hint):
             yield from _declared(hint, f"{key}.")
             continue
         (about,) = (mark for mark in hint.__metadata__ if isinstance(mark, Key))
@@ -212,17 +243,23 @@ def _declared(kind: type, prefix: str = "") -> Iterator[tuple[str, Field]]:
 
 
 def _built(kind: Any, values: Mapping[str, Any], prefix: str = "") -> Any:
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, include_extras=True)
     keys = {one.name: f"{prefix}{one.name.rstrip('_')}" for one in fields(kind)}
     return kind(
-        **{name: values[key] if key in FIELDS else _built(hints[name], values, f"{key}.") for name, key in keys.items()}
+        **{name: values[key] if _is_leaf(hints[name]) else _built(hints[name], values, f"{key}.") for name, key in keys.items()}
     )
 
 
+def _is_leaf(hint: Any) -> bool:
+    """Whether a field is a setting, and not a group of them."""
+    return typing.get_origin(hint) is Annotated
+
+
 def _flat(settings: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    hints = typing.get_type_hints(type(settings), include_extras=True)
     for name, value in vars(settings).items():
         key = f"{prefix}{name.rstrip('_')}"
-        yield from [(key, value)] if key in FIELDS else _flat(value, f"{key}.")
+        yield from [(key, value)] if _is_leaf(hints[name]) else _flat(value, f"{key}.")
 
 
 FIELDS: dict[str, Field] = dict(_declared(RunSettings))

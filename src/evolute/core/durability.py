@@ -42,13 +42,13 @@ class Keep:
         every = [f"every {self.every}"] if self.every else []
         return ", ".join([*counted, *(["lineage-of-best"] if self.lineage else []), *every])
 
-    def most(self, size: int, turns: int, *, barrier: bool) -> int:
+    def most(self, size: int, turns: int, *, barrier: bool, retained: int = 0) -> int:
         """How many states can be durable at one time: what `show` multiplies by the largest state's size.
 
         In the middle of a turn a generation holds latest states and what running orders started from; without a
-        barrier also what heirs keep of their own.
+        barrier also what heirs keep of their own. `retained` are those that the strategy keeps besides.
         """
-        generation = (2 if barrier else 3) * size + self.best
+        generation = (2 if barrier else 3) * size + self.best + retained
         archive = size * (turns // self.every + 1) if self.every else 0
         return generation * (self.last + 1) + archive + (turns if self.lineage else 0)
 

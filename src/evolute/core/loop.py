@@ -10,8 +10,8 @@ from evolute.core.durability import Keeper
 from evolute.core.events import Decided, Notice, Notify, Reported, silent
 from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.order import Json, LinkName, Order, Ref
-from evolute.core.population import Member, Population
-from evolute.core.protocols import Engine, Journal, LinkError, Plan, Strategy
+from evolute.core.population import Member, Population, Rating
+from evolute.core.protocols import Engine, Journal, LinkError, Plan, Rates, Strategy
 from evolute.core.rng import derive, stream
 from evolute.core.stop import Stop
 
@@ -97,6 +97,14 @@ class Loop:
             raise
         self._flush()
         return reason
+
+    def ratings(self) -> dict[Ref, Rating]:
+        """The members' ratings now, if they are rated; at the end of a run there is no order to carry them."""
+        strategy, population = self.setup.strategy, self.population
+        if not isinstance(strategy, Rates):
+            return {}
+        ratings = strategy.ratings(self.position.state, population)
+        return {turn.ref: ratings[turn.ref.member] for turn in population.latest if turn.ref.member in ratings}
 
     def _ready(self) -> list[int]:
         """Members with no order running and turns left; with a barrier, nobody until that is everyone."""

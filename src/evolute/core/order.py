@@ -22,11 +22,27 @@ class Ref(NamedTuple):
         return f"member {self.member} after turn {self.turn}"
 
 
-class Match(NamedTuple):
-    """One game against another member's state; `score` is 1 for a win, 0.5 for a draw, 0 for a loss."""
+Player = Ref | str | None
+"""Who takes a seat: a state, a bot by its name, or None for the learning member itself."""
+Lineup = tuple[Player, ...]
+"""Who takes the other seats of a game, team-mates first."""
 
-    opponent: Ref
+
+class Match(NamedTuple):
+    """Games of a turn's finished state against one line-up: the mean result in [0, 1] (a draw is 0.5), and the mean return."""
+
+    against: Lineup
     score: float
+    games: int = 1
+    gain: float | None = None
+
+    def to_json(self) -> Json:
+        return [_players_json(self.against), self.score, self.games, self.gain]
+
+    @classmethod
+    def from_json(cls, body: Json) -> Match:
+        against, score, games, gain = body
+        return cls(_players(against), score, games, gain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +51,8 @@ class Order:
 
     `start` names the state to continue from, None means fresh weights. `own` is the member's own last state, for what
     it keeps when it inherits. `steps` of 0 asks for the run's interval and `seed` of 0 for one of the run's own: a strategy
-    fills in neither, unless it replays. `why` is the strategy's reason, kept in the journal.
+    fills in neither, unless it replays. `opponents` are the line-ups it plays with, a group of games each. `why` is the
+    strategy's reason, kept in the journal.
     """
 
     member: int
@@ -46,7 +63,7 @@ class Order:
     seed: int = 0
     own: Ref | None = None
     teacher: Ref | None = None
-    opponents: tuple[Ref, ...] = ()
+    opponents: tuple[Lineup, ...] = ()
     why: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -57,7 +74,8 @@ class Order:
     @property
     def links(self) -> tuple[Ref, ...]:
         """Every state that must exist before this order can run."""
-        return tuple(ref for ref in (self.start, self.own, self.teacher, *self.opponents) if ref is not None)
+        played = dict.fromkeys(player for lineup in self.opponents for player in lineup if isinstance(player, Ref))
+        return tuple(ref for ref in (self.start, self.own, self.teacher, *played) if ref is not None)
 
     @property
     def link_names(self) -> list[LinkName]:
@@ -76,7 +94,7 @@ class Order:
             if (ref := getattr(self, key)) is not None:
                 body[key] = list(ref)
         if self.opponents:
-            body["opponents"] = [list(ref) for ref in self.opponents]
+            body["opponents"] = [_players_json(lineup) for lineup in self.opponents]
         if self.why:
             body["why"] = dict(self.why)
         return body
@@ -93,7 +111,7 @@ class Order:
             start=_ref(body.get("start")),
             own=_ref(body.get("own")),
             teacher=_ref(body.get("teacher")),
-            opponents=tuple(Ref(*pair) for pair in body.get("opponents", ())),
+            opponents=tuple(_players(lineup) for lineup in body.get("opponents", ())),
             why=body.get("why", {}),
         )
 
@@ -126,7 +144,7 @@ class Report:
         """The report without its order's name; what is not set is left out."""
         body: dict[str, Json] = {"metrics": dict(self.metrics), "steps": self.steps}
         if self.matches:
-            body["matches"] = [[list(match.opponent), match.score] for match in self.matches]
+            body["matches"] = [match.to_json() for match in self.matches]
         if self.digest is not None:
             body["digest"] = self.digest
         if self.error is not None:
@@ -140,7 +158,7 @@ class Report:
             order,
             metrics=body["metrics"],
             steps=body["steps"],
-            matches=tuple(Match(Ref(*ref), score) for ref, score in body.get("matches", ())),
+            matches=tuple(Match.from_json(match) for match in body.get("matches", ())),
             digest=body.get("digest"),
             error=body.get("error"),
             seconds=seconds,
@@ -155,3 +173,11 @@ def last_line(error: str) -> str:
 
 def _ref(pair: list[int] | None) -> Ref | None:
     return None if pair is None else Ref(*pair)
+
+
+def _players_json(lineup: Lineup) -> list[Json]:
+    return [list(player) if isinstance(player, Ref) else player for player in lineup]
+
+
+def _players(lineup: list[Json]) -> Lineup:
+    return tuple(Ref(*player) if isinstance(player, list) else player for player in lineup)

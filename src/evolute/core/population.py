@@ -6,20 +6,24 @@ line of descent are walks along pointers, and folding a report costs the same ho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from evolute.core.lineage import carried_score, line_steps, used_steps
 from evolute.core.order import Hparams, Json, Order, Ref, Report
 from evolute.core.ranking import winner
+
+Rating = Sequence[float]
+"""A rating and its standard deviation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Turn:
     """One finished training interval of one member.
 
-    `score` is the report's, or that of the state it continued when no episode ended, or None; `steps` counts env steps
-    along the line of descent.
+    `score` is the report's, or that of the state it continued when no episode ended, or None; where members are rated it is
+    the rating, and `deviation` how uncertain that is. `steps` counts env steps along the line of descent. `jump` points some
+    way back in the slot, so that an old turn is found in a few hops.
     """
 
     order: Order
@@ -28,6 +32,8 @@ class Turn:
     parent: Turn | None
     score: float | None
     steps: int
+    deviation: float | None = None
+    jump: Turn | None = None
 
     @property
     def ref(self) -> Ref:
@@ -67,6 +73,13 @@ class Member:
             yield turn
             turn = turn.before
 
+    def rated(self, rating: Rating | None) -> Member:
+        """The member with a rating as its latest turn's score; a turn that others have followed is not rated again."""
+        if rating is None or self.latest is None or self.latest is not self.last:
+            return self
+        turn = replace(self.latest, score=rating[0], deviation=rating[1])
+        return replace(self, last=turn, latest=turn)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Population:
@@ -85,25 +98,36 @@ class Population:
         return self.members[slot]
 
     @property
+    def latest(self) -> list[Turn]:
+        """The last turn of each member that left a state."""
+        return [member.latest for member in self.members if member.latest is not None]
+
+    @property
     def running(self) -> list[Order]:
         return [member.running for member in self.members if member.running is not None]
 
     def find(self, ref: Ref) -> Turn:
         """The finished turn that made the state `ref`."""
-        for turn in self.members[ref.member].history():
-            if turn.order.turn == ref.turn:
-                return turn
-        raise KeyError(f"no finished turn made the state of {ref}")
+        turn = self.members[ref.member].last
+        while turn is not None and turn.order.turn > ref.turn:
+            turn = turn.jump if turn.jump is not None and turn.jump.order.turn >= ref.turn else turn.before
+        if turn is None or turn.order.turn != ref.turn:
+            raise KeyError(f"no finished turn made the state of {ref}")
+        return turn
 
     def draft(self, slot: int, hparams: Hparams, *, start: Ref | None = None, **why: Json) -> Order:
         """The next order of a member; the loop adds steps and seed."""
         return Order(slot, self.members[slot].turns, hparams, start=start, why=why)
 
+    def rated(self, ratings: Mapping[int, Rating]) -> Population:
+        """The population whose latest turns have these ratings, by slot, as their scores."""
+        return Population(tuple(member.rated(ratings.get(member.slot)) for member in self.members))
+
     def order(self, orders: Iterable[Order]) -> Population:
-        """The population in which these orders run."""
+        """The population in which these orders run; an order's reasons may rate what its member did last."""
         members = list(self.members)
         for order in orders:
-            member = members[order.member]
+            member = members[order.member].rated(order.why.get("rating"))
             members[order.member] = Member(member.slot, order, member.last, member.latest, member.steps)
         return Population(tuple(members))
 
@@ -133,9 +157,18 @@ class Population:
         before = None if parent is None else parent.score
         score = carried_score(report.metrics.get("score"), failed=report.failed, parent=before)
         steps = line_steps(report.steps, None if parent is None else parent.steps)
-        turn = Turn(order, report, member.last, parent, score, steps)
+        deviation = None if parent is None or score != parent.score else parent.deviation
+        turn = Turn(order, report, member.last, parent, score, steps, deviation, _jump(member.last))
         latest = member.latest if report.failed else turn
         return Member(member.slot, None, turn, latest, member.steps + _used(report))
+
+
+def _jump(before: Turn | None) -> Turn | None:
+    """Where the turn after `before` points back to (Myers 1983, "An applicative random-access stack")."""
+    if before is None or before.jump is None or before.jump.jump is None:
+        return before
+    one, two = before.jump.order.turn, before.jump.jump.order.turn
+    return before.jump.jump if before.order.turn - one == one - two else before
 
 
 def _used(report: Report) -> int:
@@ -152,5 +185,4 @@ def descent(turn: Turn) -> Iterator[Turn]:
 
 def best(population: Population, chosen: Ref | None = None) -> Turn | None:
     """The latest turn that was `chosen` after the run, or else the highest-scoring one; ties go to the lower slot."""
-    latest = [member.latest for member in population.members if member.latest is not None]
-    return winner(latest, lambda turn: turn.score, lambda turn: turn.ref == chosen)
+    return winner(population.latest, lambda turn: turn.score, lambda turn: turn.ref == chosen)

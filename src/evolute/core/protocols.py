@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from evolute.core.order import Hparams, Json, LinkName, Match, Order, Ref, Report
-from evolute.core.population import Population
+from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Ref, Report
+from evolute.core.population import Population, Rating
 from evolute.core.space import Space
 from evolute.core.tree import Tree
 
@@ -143,6 +143,36 @@ class ActsEitherWay(Protocol):
     """A policy that takes the likeliest action or samples one; `greedy` says which, unless a call does."""
 
     greedy: bool
+
+
+@runtime_checkable
+class Seats(Protocol):
+    """A learner whose members take seats in a game."""
+
+    @property
+    def teams(self) -> tuple[int, ...]:
+        """The team of each seat; () if members train alone."""
+
+    def play_matches(
+        self,
+        tree: Tree,
+        hparams: Hparams,
+        lineups: Sequence[Lineup],
+        others: Mapping[Ref, Tree],
+        *,
+        games: int,
+        seed: int,
+        progress: Progress,
+    ) -> Sequence[Match]:
+        """Games of a state against each line-up, in each seat equally often; `others` are the states in the line-ups."""
+
+
+@runtime_checkable
+class Rates(Protocol):
+    """A strategy by which members are rated, rather than compared by a metric."""
+
+    def ratings(self, state: Json, population: Population) -> Mapping[int, Rating]:
+        """The rating of each member's latest state, by slot."""
 
 
 @runtime_checkable

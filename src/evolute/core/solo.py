@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from evolute.core.order import Hparams, LinkName, Order, Ref
+from evolute.core.order import Hparams, Lineup, LinkName, Match, Order, Ref
 from evolute.core.protocols import Learner, Outcome, Progress
 from evolute.core.tree import Tree, canonical
 
@@ -46,10 +46,15 @@ class Solo:
     freeze: Callable[[Any], Tree]
     repeatable: bool = True
     wants_progress: bool = False
-    together: bool = False
     links: tuple[LinkName, ...] = ()
+    together: bool = False
     architecture: tuple[str, ...] = ()
     choices: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def teams(self) -> tuple[int, ...]:
+        """Two sides, for code that takes opponents."""
+        return (0, 1) if "opponents" in self.links else ()
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> Sequence[str]:
         return ()
@@ -63,15 +68,37 @@ class Solo:
     def train(
         self, states: Sequence[Tree], orders: Sequence[Order], *, fetch: Callable[[Ref], Tree], progress: Progress
     ) -> tuple[list[Tree], list[Outcome]]:
-        extra = {"progress": progress} if self.wants_progress else {}
         trees, outcomes = [], []
         for tree, order in zip(states, orders, strict=True):
             state = None if tree is None else self.thaw(tree)
+            extra = self._extra(order, fetch, progress)
             result = self.code(state, canonical(dict(order.hparams)), order.steps, order.seed, **extra)
             state, metrics = _pair(result)
+            matches, metrics = _matches(order, metrics)
             trees.append(self.freeze(state))
-            outcomes.append(Outcome(metrics))
+            outcomes.append(Outcome(metrics, matches=matches))
         return trees, outcomes
+
+    def _extra(self, order: Order, fetch: Callable[[Ref], Tree], progress: Progress) -> dict[str, Any]:
+        """What the code takes besides the four arguments that all take."""
+        extra: dict[str, Any] = {"progress": progress} if self.wants_progress else {}
+        if "opponents" in self.links:
+            players = [lineup[0] for lineup in order.opponents]
+            extra["opponents"] = [self.thaw(fetch(one)) if isinstance(one, Ref) else one for one in players]
+        return extra
+
+    def play_matches(
+        self,
+        tree: Tree,
+        hparams: Hparams,
+        lineups: Sequence[Lineup],
+        others: Mapping[Ref, Tree],
+        *,
+        games: int,
+        seed: int,
+        progress: Progress,
+    ) -> Sequence[Match]:
+        raise ValueError("a training function plays its games itself, while it trains")
 
     def dump(self, state: Tree) -> Tree:
         return state
@@ -89,7 +116,7 @@ class Solo:
 def adapt(made: Any) -> Learner[Any]:
     """A Learner, from whatever a user gave: one already, an object with train, save and load, or a function."""
     if is_train(made):
-        return Solo(made, thaw=canonical, freeze=canonical, wants_progress=_wants_progress(made))
+        return Solo(made, thaw=canonical, freeze=canonical, wants_progress=_takes(made, "progress"), links=_links(made))
     if isinstance(made, type):
         made = made()
     if isinstance(made, Trainer):
@@ -98,7 +125,8 @@ def adapt(made: Any) -> Learner[Any]:
             thaw=partial(_load, made),
             freeze=partial(_save, made),
             repeatable=bool(getattr(made, "repeatable", False)),
-            wants_progress=_wants_progress(made.train),
+            wants_progress=_takes(made.train, "progress"),
+            links=_links(made.train),
         )
     learner: Learner[Any] = made
     return learner
@@ -119,8 +147,33 @@ def is_train(made: Any) -> bool:
     return names == ARGUMENTS or (len(needed) == 4 and not others and fits)
 
 
-def _wants_progress(code: Train) -> bool:
-    return "progress" in inspect.signature(code).parameters
+def _takes(code: Train, argument: str) -> bool:
+    return argument in inspect.signature(code).parameters
+
+
+def _links(code: Train) -> tuple[LinkName, ...]:
+    return ("opponents",) if _takes(code, "opponents") else ()
+
+
+def _matches(order: Order, metrics: Mapping[str, Any]) -> tuple[tuple[Match, ...], Mapping[str, Any]]:
+    """The games among the metrics, and the other metrics.
+
+    `results` has an entry for each opponent: the mean result in [0, 1], or that and the number of games, or None.
+    """
+    if not order.opponents or not isinstance(metrics, Mapping) or "results" not in metrics:
+        return (), metrics
+    results = list(metrics["results"])
+    if len(results) != len(order.opponents):
+        raise ValueError(f"metrics['results'] has {len(results)} entries for {len(order.opponents)} opponents")
+    matches = []
+    for lineup, result in zip(order.opponents, results, strict=True):
+        score, games = result if isinstance(result, (tuple, list)) else (result, 1)
+        if score is None:
+            continue
+        if not 0 <= score <= 1:
+            raise ValueError(f"metrics['results'] has {score}: a result is 1 for a win, 0.5 for a draw, 0 for a loss")
+        matches.append(Match(lineup, float(score), int(games)))
+    return tuple(matches), {"score": None, **{name: value for name, value in metrics.items() if name != "results"}}
 
 
 def _pair(result: Any) -> tuple[Any, Mapping[str, Any]]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import gymnasium
 
+from evolute.envs.game import Game
 from evolute.envs.interface import HostEnv, JaxEnv
 
 
@@ -37,6 +38,12 @@ class MakeSingle(Protocol):
     def __call__(
         self, name: str, options: Mapping[str, Any], /, *, time_limit: int | None = None
     ) -> gymnasium.Env[Any, Any]: ...
+
+
+class MakeGame(Protocol):
+    """Makes a Game by its name within the library."""
+
+    def __call__(self, name: str, options: Mapping[str, Any], /, *, time_limit: int | None = None) -> Game: ...
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,8 @@ class Adapter:
     """How the environments of a library are used, under the name of the adapter's file: `gymnax:Breakout-MinAtar`.
 
     It has a maker for each interface that the library's environments can have: `jax`, `host`, or both, and then `jax` is
-    used. `single` makes one Gymnasium env, for learners that step their environments themselves and for rendering.
+    used. `single` makes one Gymnasium env, for learners that step their environments themselves and for rendering; `game`
+    makes a game with several seats.
     """
 
     library: Library
@@ -87,6 +95,7 @@ class Adapter:
     jax: MakeJax | None = None
     host: MakeHost | None = None
     single: MakeSingle | None = None
+    game: MakeGame | None = None
     has_gymnasium_id: Callable[[str], bool] | None = None
     """Whether an id means the same here as in Gymnasium, so that it can be given without the library's name."""
     priority: int = 0
@@ -110,7 +119,8 @@ class Adapter:
 
 @dataclass(frozen=True)
 class OurEnv:
-    """An environment of our own, and the ids of Gymnasium that it implements."""
+    """An environment of our own, the ids of Gymnasium that it implements, and the same as a game; it may be only a game."""
 
-    make: Callable[..., JaxEnv | HostEnv]
+    make: Callable[..., JaxEnv | HostEnv] | None = None
     same_as: tuple[str, ...] = ()
+    game: Callable[..., Game] | None = None

@@ -40,6 +40,20 @@ def adapter_of(name: str) -> Adapter | None:
     return adapters().get(name.partition(":")[0]) if ":" in name else None
 
 
+def games() -> tuple[str, ...]:
+    """What can be played by several: our games by name, and of each library an example."""
+    here = [name for name, env in ours().items() if env.game is not None]
+    return (*here, *(adapter.library.example for adapter in adapters().values() if adapter.game is not None))
+
+
+def is_only_game(name: str) -> bool:
+    """Whether a full name stands for something that cannot be used as an environment with one seat."""
+    adapter = adapter_of(name)
+    if adapter is not None:
+        return adapter.game is not None and adapter.jax is None and adapter.host is None
+    return name in ours() and ours()[name].make is None
+
+
 def for_gymnasium_ids() -> tuple[str, ...]:
     """The installed sources that have environments of Gymnasium, the fastest first."""
     usable = [(source, a) for source, a in adapters().items() if a.has_gymnasium_id is not None and a.library.installed]

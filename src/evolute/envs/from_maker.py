@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import gymnasium
 
 from evolute.core.names import resolve
 from evolute.envs.catalog import ours
+from evolute.envs.game import Game
 from evolute.envs.gymnasium_wrappers import time_limited
 from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.host_vector import VectorHostEnv
@@ -47,6 +48,24 @@ def maker_of(name: str) -> Any:
     return ours()[name].make if name in ours() else resolve("envs", name)
 
 
+def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> Game | None:
+    """The game that a maker returns when it is called with the options, as in `from_maker`; None if it makes no game."""
+    maker = ours()[name].game if name in ours() else resolve("envs", name)
+    if not callable(maker):
+        return None
+    if time_limit is not None:
+        if "time_limit" not in inspect.signature(maker).parameters:
+            raise ValueError(f"wrap.time_limit={time_limit}: the length of a game of {name} is a matter of its own rules")
+        options = {**options, "time_limit": time_limit}
+    game = call_maker(name, maker, options)
+    return game if isinstance(game, Game) else None
+
+
+def refuse_game(name: str, game: Game) -> NoReturn:
+    """Raise the error for a game where an environment with one seat is needed."""
+    raise ValueError(f"{name} is a game with {len(game.teams)} seats: say who plays, as in opponents=history")
+
+
 def call_maker(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """What a maker returns. Whatever it raises becomes a ValueError of one sentence, with file and line."""
     try:
@@ -67,6 +86,8 @@ def _checked(name: str, env: Any, time_limit: int | None, action_repeat: int) ->
     if isinstance(env, HostEnv):
         _check_together(name, time_limit, action_repeat)
         return env
+    if isinstance(env, Game):  # which looks like a JaxEnv
+        refuse_game(name, env)
     if isinstance(env, gymnasium.vector.VectorEnv) or not isinstance(env, JaxEnv):
         raise ValueError(
             f"environment {name!r} made a {type(env).__name__}: it must be a gymnasium.Env, a JaxEnv (observation_space, "

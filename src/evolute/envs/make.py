@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+from collections.abc import Iterator
 from dataclasses import replace
 
 from evolute.envs import host_wrappers, jax_wrappers
-from evolute.envs.catalog import adapter_of, adapters, for_gymnasium_ids, our_names, ours, sources, unknown
+from evolute.envs.catalog import (
+    adapter_of,
+    adapters,
+    for_gymnasium_ids,
+    games,
+    is_only_game,
+    our_names,
+    ours,
+    sources,
+    unknown,
+)
 from evolute.envs.flatten import is_flat
-from evolute.envs.from_maker import from_maker
+from evolute.envs.from_maker import from_maker, game_from_maker, refuse_game
+from evolute.envs.game import Game
 from evolute.envs.interface import HostEnv, JaxEnv
 from evolute.envs.spaces import supported
 from evolute.envs.spec import EnvSpec
@@ -18,6 +31,24 @@ def make_env(spec: EnvSpec) -> JaxEnv | HostEnv:
     """The environment that a spec describes, with its wrappers. Observations are vectors or images of numbers."""
     env = _made(resolve_name(spec.name), spec)
     return _wrapped_host(env, spec) if isinstance(env, HostEnv) else _wrapped_jax(env, spec)
+
+
+def make_game(spec: EnvSpec) -> Game:
+    """The game that a spec describes. Of the wrappers only a time limit is known to games, and not to all of them."""
+    for setting in ("frame_stack", "action_repeat", "obs_scale", "reward_scale"):
+        if getattr(spec, setting) != 1:
+            raise ValueError(f"wrap.{setting}={getattr(spec, setting)}: games are played as they are, without this wrapper")
+    name = resolve_name(spec.name)
+    adapter, name_there = adapter_of(name), name.partition(":")[2]
+    if adapter is None:
+        with _closest_source(name):
+            game = game_from_maker(name, spec.options, time_limit=spec.time_limit)
+    else:
+        make = adapter.game
+        game = None if make is None else make(name_there, spec.options, time_limit=spec.time_limit)
+    if game is None:
+        raise ValueError(f"{name} has one seat, so it has no opponents; games are {', '.join(games())}, package.module:make")
+    return game
 
 
 def spec_for_testing(spec: EnvSpec) -> EnvSpec | None:
@@ -49,8 +80,11 @@ def has_gymnasium_id(source: str, name: str) -> bool:
 
 def _made(name: str, spec: EnvSpec) -> JaxEnv | HostEnv:
     adapter, name_there = adapter_of(name), name.partition(":")[2]
+    if is_only_game(name):
+        refuse_game(name, make_game(spec))
     if adapter is None:
-        return _made_by_user(name, spec)
+        with _closest_source(name):
+            return from_maker(name, spec.options, time_limit=spec.time_limit, action_repeat=spec.action_repeat)
     if adapter.jax is not None:
         return adapter.jax(name_there, spec.options, time_limit=spec.time_limit)
     if adapter.host is not None:
@@ -58,9 +92,11 @@ def _made(name: str, spec: EnvSpec) -> JaxEnv | HostEnv:
     raise ValueError(f"{name} is neither a JAX env nor a host env, which this learner needs")
 
 
-def _made_by_user(name: str, spec: EnvSpec) -> JaxEnv | HostEnv:
+@contextlib.contextmanager
+def _closest_source(name: str) -> Iterator[None]:
+    """Where a user's module is not found, say which of our sources may have been meant."""
     try:
-        return from_maker(name, spec.options, time_limit=spec.time_limit, action_repeat=spec.action_repeat)
+        yield
     except ValueError as error:
         near = difflib.get_close_matches(name.partition(":")[0], sources(), n=1)
         if near and "no module" in str(error):

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+
+@dataclass(frozen=True)
+class GameSpec:
+    """How an environment with several seats is played: in groups of games (tables) with one line-up each.
+
+    After a turn a member plays `matches` games against each line-up it trained with, and against each of the `anchors`.
+    """
+
+    tables: int = 4
+    matches: int = 32
+    anchors: Sequence[str] = ("random",)
 
 
 @dataclass(frozen=True)
@@ -22,6 +34,8 @@ class EnvSpec:
     action_repeat: int = 1
     obs_scale: float = 1.0
     reward_scale: float = 1.0
+    game: GameSpec | None = None
+    """Set if members take seats in it and meet each other; else it is an environment for one."""
 
     def __post_init__(self) -> None:
         for setting in ("time_limit", "frame_stack", "action_repeat"):

@@ -25,7 +25,8 @@ COLOURS = {"finished": "green", "running": "cyan", "unfinished": "yellow"}
 def summary(data: dict[str, Json]) -> RenderableType:
     """What a person wants to know when a run ends."""
     agent = _agent("best", data["best"], short=True)
-    return Group(_headline(data), *agent, *_incidents(data), *_hints(data), _commands(data))
+    rated = [ratings_table(data["ratings"])] if data["ratings"]["members"] else []
+    return Group(_headline(data), *agent, *rated, *_incidents(data), *_hints(data), _commands(data))
 
 
 def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType:
@@ -36,6 +37,21 @@ def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType
     reasons = [Text(line) for line in proposal_lines(data["proposals"])]
     rest = (*_incidents(data), *_hints(data), *notes, *failure, _commands(data))
     return Group(_headline(data), members_table(data), *asked, *reasons, *rest)
+
+
+def ratings_table(data: dict[str, Json]) -> RenderableType:
+    """How the members of a game are rated, and how sure the first place is."""
+    bots = sorted({bot for row in data["members"] for bot in row["bots"]})
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("member", "rating", *(f"beats {bot}" for bot in bots)):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in data["members"]:
+        shares = [f"{row['bots'][bot]:.0%}" if bot in row["bots"] else "–" for bot in bots]
+        table.add_row(str(row["member"]), f"{row['rating']:.0f} ± {row['deviation']:.0f}", *shares)
+    if data["lead"] is None:
+        return table
+    first, second = (row["member"] for row in data["members"][:2])
+    return Group(table, Text(f"member {first} is better than member {second} with probability {data['lead']:.0%}"))
 
 
 def members_table(data: dict[str, Json]) -> Table:

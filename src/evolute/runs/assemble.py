@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from evolute.config.declared import built
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config, plain_value
 from evolute.core.loop import Setup
+from evolute.core.names import PluginSpec
 from evolute.core.order import Json
-from evolute.core.protocols import Learner, Plan, Strategy
+from evolute.core.protocols import Learner, Plan, Seats, Strategy
 from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
+from evolute.opponents.seated import Seated, Seating
 
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
@@ -58,6 +60,8 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
         strategy = config.strategy.maker(plan, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
+    if config.opponents is not None:
+        strategy = _seated(config, config.opponents, strategy, learner, plan)
     return Parts(config, learner, plan, strategy, _advice(learner, config) if to_train else ())
 
 
@@ -86,6 +90,26 @@ def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
         return [*([limit] if config.open_ended else []), *learner.advice(config.settings.interval, examples)]
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
+
+
+def _seated(config: Config, opponents: PluginSpec, strategy: Strategy, learner: Learner[Any], plan: Plan) -> Seated:
+    """The strategy for members that meet in a game."""
+    where = f"opponents = {opponents.name}"
+    if "opponents" not in learner.links or not isinstance(learner, Seats):
+        raise ConfigError(
+            f"{where}: the learner {config.learner.name} trains members alone; ppo takes seats in games, and a training "
+            "function does by a parameter `opponents`"
+        )
+    if plan.architecture:
+        ranges = ", ".join(sorted(plan.architecture))
+        raise ConfigError(f"{where}: {ranges} must be fixed, since members meet whose networks have one shape")
+    names = [one.name for one in fields(Seating)]
+    values = vars(config.settings.opponents_)
+    try:
+        choose = opponents.maker(**opponents.settings)
+    except ValueError as error:
+        raise ConfigError(f"{opponents.name}: {error}") from error
+    return Seated(strategy, choose, learner.teams, Seating(**{name: values[name] for name in names}))
 
 
 def _learner(config: Config, choices: Mapping[str, Json]) -> Learner[Any]:

@@ -116,7 +116,7 @@ class Run:
         with contextlib.closing(Journal.read(folder)) as journal, journal.snapshot():
             try:
                 meta = journal.meta
-                population = replay(meta.population, journal.decisions())
+                population = meta.rated(replay(meta.population, journal.decisions()))
                 return cls(folder, meta, population, journal.notes(), journal.elapsed, learner)
             except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise StoreError(f"the journal of {folder} is inconsistent: {error!r}") from error

@@ -139,7 +139,7 @@ def _amend(journal: Journal, config: Config) -> None:
     if changed:
         changes = [f"{key} from {before.get(key)} to {config.identity.get(key)}" for key in changed]
         journal.note("changed", text=f"changed {', '.join(changes)}")
-        journal.put(ended=None, evaluation=None, evaluations=[])
+        journal.put(ended=None, ratings=[], evaluation=None, evaluations=[])
     journal.put(**described(config))
 
 
@@ -211,9 +211,10 @@ class Session:
             return False
         finally:
             self._logs.close(loop.population)
+        ratings = [[*ref, *rating] for ref, rating in loop.ratings().items()]
         with interrupts.allowed():
-            evaluations = self._evaluations()
-        self.journal.put(ended=reason, evaluation=winner(evaluations), evaluations=evaluations)
+            evaluations = [] if ratings else self._evaluations()  # members of a game have played each other
+        self.journal.put(ended=reason, ratings=ratings, evaluation=winner(evaluations), evaluations=evaluations)
         return True
 
     def _worker(self) -> Worker:

@@ -18,6 +18,7 @@ import numpy as np
 from evolute.core.lineage import carried_score, line_steps, used_steps
 from evolute.core.order import Json, Order, Ref, last_line
 from evolute.core.param import Param
+from evolute.core.population import Rating
 from evolute.core.ranking import winner
 from evolute.core.space import Space
 from evolute.runs import folders
@@ -59,6 +60,8 @@ class TurnTable:
     errors: Mapping[int, str] = field(repr=False)
     notes: Sequence[tuple[float, str, Json]] = field(repr=False, default=())
     running: Mapping[int, Order] = field(repr=False, default_factory=dict)
+    deviations: Mapping[int, float] = field(repr=False, default_factory=dict)
+    """How uncertain a row's rating is, in runs whose members are rated; the rating is its score."""
 
     @classmethod
     def read(cls, folder: Path | str) -> TurnTable:
@@ -160,10 +163,12 @@ def _table(folder: Path, meta: RunMeta, journal: Journal) -> TurnTable:
     starts = zip(start_member, start_turn, strict=True)
     parent = [FRESH if start[0] is None else rows_of[start] for start in starts]
     failed = [value is not None for value in error]
-    score, of_line = _along_lines(parent, failed, own, steps)
     parsed: dict[str | None, Mapping[str, Any]] = {None: {}}
     for text in {*hparams, *why} - {None}:
         parsed[text] = json.loads(text)
+    running = {order.member: order for order in journal.running()}
+    ratings = _ratings(member, failed, [parsed[text] for text in why], running, meta, rows_of)
+    score, of_line = _along_lines(parent, failed, own, steps, {row: mean for row, (mean, _) in ratings.items()})
     return TurnTable(
         folder,
         meta,
@@ -184,19 +189,48 @@ def _table(folder: Path, meta: RunMeta, journal: Journal) -> TurnTable:
         metrics,
         {row: text for row, text in enumerate(error) if text is not None},
         journal.notes(),
-        {order.member: order for order in journal.running()},
+        running,
+        {row: deviation for row, (_, deviation) in ratings.items()},
     )
 
 
+def _ratings(
+    member: Sequence[int],
+    failed: Sequence[bool],
+    why: Sequence[Mapping[str, Json]],
+    running: Mapping[int, Order],
+    meta: RunMeta,
+    rows_of: Mapping[tuple[int, int], int],
+) -> dict[int, Rating]:
+    """The ratings of rows, which stand in the reasons of their member's next order, or at the end of the run."""
+    ratings: dict[int, Rating] = {}
+    last: dict[int, int] = {}
+    for row, slot in enumerate(member):
+        if "rating" in why[row] and slot in last and not failed[last[slot]]:
+            ratings[last[slot]] = why[row]["rating"]
+        last[slot] = row
+    for slot, order in running.items():
+        if "rating" in order.why and slot in last and not failed[last[slot]]:
+            ratings[last[slot]] = order.why["rating"]
+    for slot, turn, *rating in meta.ratings:
+        if rows_of.get((slot, turn)) == last.get(slot):
+            ratings[last[slot]] = rating
+    return ratings
+
+
 def _along_lines(
-    parent: Sequence[int], failed: Sequence[bool], own: Sequence[float | None], steps: Sequence[int]
+    parent: Sequence[int],
+    failed: Sequence[bool],
+    own: Sequence[float | None],
+    steps: Sequence[int],
+    ratings: Mapping[int, float],
 ) -> tuple[Numbers, Numbers]:
     """What each turn takes over from the one it continued: scores that carry on, and steps that add up."""
     scores: list[float | None] = []
     totals: list[int] = []
     for row, before in enumerate(parent):
         score, total = (None, None) if before == FRESH else (scores[before], totals[before])
-        scores.append(carried_score(own[row], failed=failed[row], parent=score))
+        scores.append(ratings.get(row, carried_score(own[row], failed=failed[row], parent=score)))
         totals.append(line_steps(steps[row], total))
     return np.array(scores, dtype=np.float64), np.array(totals, dtype=np.int64)
 

@@ -160,7 +160,8 @@ class Journal:
         chosen = self.meta.chosen
         with _explained(self.path):
             last = self._db.execute("SELECT member, MAX(turn) FROM reports GROUP BY member ORDER BY member").fetchall()
-            latest = [self._latest_score(Ref(*ref)) for ref in last]
+            rated = {Ref(member, turn): rating for member, turn, rating, _ in self.meta.ratings}
+            latest = [(ref, rated.get(ref, score)) for ref, score in (self._latest_score(Ref(*one)) for one in last)]
             best = winner(latest, lambda one: one[1], lambda one: one[0] == chosen)
             return None if best is None else best[1]
 
@@ -257,9 +258,10 @@ class Journal:
         return last, score_along(reversed(line))
 
     def _outcome(self, ref: Ref) -> tuple[float | None, bool, Ref | None]:
-        """A finished turn's own score, whether it failed, and the state it continued."""
+        """A finished turn's own score or rating, whether it failed, and the state it continued."""
         row = self._db.execute(
-            "SELECT r.score, json_extract(r.body, '$.error') IS NOT NULL, "
+            "SELECT COALESCE((SELECT json_extract(n.body, '$.why.rating[0]') FROM orders n "
+            "WHERE n.turn = r.turn + 1 AND n.member = r.member), r.score), json_extract(r.body, '$.error') IS NOT NULL, "
             "json_extract(o.body, '$.start[0]'), json_extract(o.body, '$.start[1]') "
             "FROM reports r JOIN orders o USING (turn, member) WHERE r.turn = ? AND r.member = ?",
             (ref.turn, ref.member),

@@ -8,6 +8,7 @@ from typing import Any
 
 from evolute.core.durability import Keep
 from evolute.core.order import Json, Ref
+from evolute.core.population import Population
 from evolute.store.evaluation import Evaluation, ways
 
 RENAMED = {"settled": "choices", "measured": "evaluation"}
@@ -39,6 +40,8 @@ class RunMeta:
     created: float = 0.0
     ended: str | None = None
     """Why the run has finished, if it has."""
+    ratings: Sequence[tuple[int, int, float, float]] = ()
+    """Member, turn, rating and deviation of the last states, in runs whose members are rated."""
     evaluation: Evaluation | None = None
     """The winner's returns in fresh episodes after the run, acting in the way that did better."""
     evaluations: Sequence[Evaluation] = ()
@@ -60,6 +63,11 @@ class RunMeta:
             known["evaluation"] = Evaluation(**known["evaluation"])
         known["evaluations"] = tuple(Evaluation(**one) for one in known.get("evaluations", ()))
         return cls(**known)
+
+    def rated(self, population: Population) -> Population:
+        """The population with the ratings that were made when the run ended."""
+        last = {Ref(member, turn): rating for member, turn, *rating in self.ratings}
+        return population.rated({turn.ref.member: last[turn.ref] for turn in population.latest if turn.ref in last})
 
     def to_json(self) -> dict[str, Json]:
         """The record as a journal keeps it."""

@@ -6,7 +6,8 @@ from evolute.strategies.pb2_mix import pb2_mix
 from evolute.strategies.pb2_mult import pb2_mult
 from evolute.strategies.pb2_rand import pb2_rand
 from evolute.strategies.pbt import pbt
+from evolute.strategies.pbt_marl import pbt_marl
 from evolute.strategies.random_search import random_search
 from evolute.strategies.winner_takes_all import winner_takes_all
 
-__all__ = ["bg_pbt", "pb2", "pb2_mix", "pb2_mult", "pb2_rand", "pbt", "random_search", "winner_takes_all"]
+__all__ = ["bg_pbt", "pb2", "pb2_mix", "pb2_mult", "pb2_rand", "pbt", "pbt_marl", "random_search", "winner_takes_all"]

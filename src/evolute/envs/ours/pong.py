@@ -10,6 +10,7 @@ Bats move before the ball, and a round that runs out of time scores for nobody. 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import gymnasium
@@ -18,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.envs.adapter import OurEnv
+from evolute.envs.game import Bot, Situation, Tick, View
 from evolute.envs.interface import Step
 
 ARENA = 160
@@ -145,6 +147,40 @@ class Pong:
         return frame(state)
 
 
+class PongGame:
+    """The same game with both seats to be played: left and right, each of which sees itself on the left."""
+
+    teams = (0, 1)
+    actors = 2
+    zero_sum = True
+    channels: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        alone = Pong()
+        self.observation_space, self.action_space = alone.observation_space, alone.action_space
+        self.bots: Mapping[str, Bot] = {"built_in": _rule}
+
+    def reset(self, key: jax.Array) -> tuple[State, View]:
+        state = start(key)
+        return state, _both(view(state, "left"), view(state, "right"))
+
+    def step(self, key: jax.Array, state: State, actions: jax.Array) -> Tick:
+        played = play(state, actions[0], actions[1])
+        reward = jnp.stack([played.reward, -played.reward])
+        return Tick(played.state, _both(played.left, played.right), reward, played.terminated, jnp.bool_(False))
+
+    def frame(self, state: State) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        return frame(state)
+
+
+def _both(left: jax.Array, right: jax.Array) -> View:
+    return View(jnp.stack([left, right]), jnp.arange(2, dtype=jnp.int32))
+
+
+def _rule(key: jax.Array, situation: Situation) -> jax.Array:
+    return built_in(situation.obs)
+
+
 def _fly(state: State, bats: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Position and velocity of the ball after a step, bounced off walls and bats."""
     (x, y), (vx, vy) = state.ball[0], state.velocity
@@ -188,4 +224,4 @@ def _draw(picture: np.ndarray[Any, Any], centre: Any, size: tuple[int, int], col
     picture[max(top, 0) : top + size[1], max(left, 0) : left + size[0]] = colour
 
 
-pong = OurEnv(Pong)
+pong = OurEnv(Pong, game=PongGame)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from evolute.envs.flatten import FlatBox
 from evolute.learners.kit import networks, normalise, torsos
-from evolute.learners.kit.actions import Actions
+from evolute.learners.kit.actions import Actions, LegalCategories
 from evolute.learners.kit.networks import Network
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.weights import Weights
@@ -56,9 +56,15 @@ def description(spec: PolicySpec) -> dict[str, Any]:
     """What an exported policy is made of, besides its weights, as plain values."""
     return {
         "network": _lists(asdict(spec.network)),
-        "actions": {"kind": type(spec.actions).__name__.lower(), **_lists(asdict(spec.actions))},
+        "actions": _described_actions(spec.actions),
         "strides": torsos.strides(spec.network.torso),
     }
+
+
+def _described_actions(actions: Actions) -> dict[str, Any]:
+    if isinstance(actions, LegalCategories):
+        return {**_described_actions(actions.choice), "legal": True}
+    return {"kind": type(actions).__name__.lower(), **_lists(asdict(actions))}
 
 
 def exported(arrays: Mapping[str, Any], about: Mapping[str, Any], moments: Moments, observations: Any = None) -> Policy:

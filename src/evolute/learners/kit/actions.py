@@ -19,6 +19,8 @@ import numpy as np
 from evolute.learners.kit.weights import Weights
 
 LOG_STD = (-20.0, 2.0)
+ILLEGAL = -1e9
+"""The logit of an illegal action."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,55 @@ class Gaussian:
         return mean, jnp.clip(log_std, *LOG_STD)
 
 
-Actions = Categories | Gaussian
+@dataclass(frozen=True)
+class LegalCategories:
+    """One choice of which not every class is always legal. What was legal travels along with an action, [choice, legal …]."""
+
+    choice: Categories
+
+    @property
+    def outputs(self) -> int:
+        return self.choice.outputs
+
+    @property
+    def spread(self) -> int:
+        return 0
+
+    @property
+    def width(self) -> int:
+        return 1 + self.outputs
+
+    @property
+    def noises(self) -> int:
+        return self.choice.noises
+
+    def noise(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return self.choice.noise(key, shape)
+
+    def sample(self, weights: Weights, outputs: jax.Array, noise: jax.Array) -> jax.Array:
+        """An action under outputs that were `masked`."""
+        legal = (outputs > ILLEGAL).astype(jnp.float32)
+        return jnp.concatenate([self.choice.sample(weights, outputs, noise), legal], axis=-1)
+
+    def mode(self, weights: Weights, outputs: jax.Array) -> jax.Array:
+        return self.sample(weights, outputs, jnp.zeros_like(outputs))
+
+    def log_prob_and_entropy(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self.choice.log_prob_and_entropy(weights, masked(outputs, action[1:]), action[:1])
+
+    def divergence(self, weights: Weights, outputs: jax.Array, others: jax.Array) -> jax.Array:
+        return self.choice.divergence(weights, outputs, others)
+
+    def to_env(self, action: Any) -> Any:
+        return self.choice.to_env(action[..., :1])
+
+
+Actions = Categories | LegalCategories | Gaussian
+
+
+def masked(outputs: jax.Array, legal: jax.Array | None) -> jax.Array:
+    """Logits of which those of illegal actions are as good as minus infinity; None means that all are legal."""
+    return outputs if legal is None else jnp.where(legal > 0, outputs, ILLEGAL)
 
 
 def _column(vector: jax.Array, outputs: jax.Array) -> jax.Array:
@@ -170,10 +220,13 @@ def _log_derivative(x: jax.Array) -> jax.Array:
     return 2 * (math.log(2) - x - jax.nn.softplus(-2 * x))
 
 
-def actions_of(space: gymnasium.Space[Any], *, std: Literal["constant", "state"], squash: bool) -> Actions:
-    """How to act in a space."""
+def actions_of(space: gymnasium.Space[Any], *, std: Literal["constant", "state"], squash: bool, legal: bool = False) -> Actions:
+    """How to act in a space; with `legal`, where only some actions may be allowed at a time."""
     if isinstance(space, gymnasium.spaces.Discrete):
-        return Categories((int(space.n),), (int(space.start),), single=True)
+        choice = Categories((int(space.n),), (int(space.start),), single=True)
+        return LegalCategories(choice) if legal else choice
+    if legal:
+        raise ValueError(f"legal actions are those of a Discrete space, and this one is {space}")
     if isinstance(space, gymnasium.spaces.MultiDiscrete):
         sizes, starts = space.nvec.ravel().tolist(), space.start.ravel().tolist()
         return Categories(tuple(sizes), tuple(starts), single=False)

@@ -3,14 +3,15 @@ ended; and their states between turns."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.envs.interface import JaxEnv
+from evolute.envs.interface import JaxEnv, Step
 
 
 class EnvStates(NamedTuple):
@@ -28,16 +29,55 @@ class EnvStates(NamedTuple):
     discounted: Any
 
 
-def started(env: JaxEnv, envs: int, units: int, key: jax.Array) -> EnvStates:
+class World(Protocol):
+    """The environments of one member, stepped together: arrays are [env, …]. `key` is one for all of them."""
+
+    @property
+    def envs(self) -> int: ...
+
+    def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
+        """Their first states and observations."""
+
+    def step(self, key: jax.Array, states: Any, action: jax.Array) -> Step:
+        """The states after these actions. Episodes that ended are not reset."""
+
+    def restart(self, key: jax.Array, states: Any) -> tuple[Any, jax.Array]:
+        """What follows where an episode ended in these states."""
+
+    def legal(self, states: Any) -> jax.Array | None:
+        """Which actions are legal [env, action]; None if all always are."""
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Several copies of one environment."""
+
+    env: JaxEnv
+    envs: int
+
+    def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
+        return jax.vmap(self.env.reset)(jax.random.split(key, self.envs))
+
+    def step(self, key: jax.Array, states: Any, action: jax.Array) -> Step:
+        return jax.vmap(self.env.step)(jax.random.split(key, self.envs), states, action)
+
+    def restart(self, key: jax.Array, states: Any) -> tuple[Any, jax.Array]:
+        return self.reset(key)
+
+    def legal(self, states: Any) -> None:
+        return None
+
+
+def started(world: World, units: int, key: jax.Array) -> EnvStates:
     """Environments at the beginning of their first episodes; `units` is the width of the policy's memory."""
-    states, obs = jax.vmap(env.reset)(keys(key, jnp.int32(0), envs))
-    zeros = jnp.zeros(envs)
-    return EnvStates(jax.tree.leaves(states), obs, jnp.zeros((envs, units)), jnp.ones(envs), zeros, zeros, zeros)
+    states, obs = world.reset(jax.random.fold_in(key, jnp.int32(0)))
+    zeros, memory = jnp.zeros(world.envs), jnp.zeros((world.envs, units))
+    return EnvStates(jax.tree.leaves(states), obs, memory, jnp.ones(world.envs), zeros, zeros, zeros)
 
 
-def blank(env: JaxEnv, envs: int, units: int) -> EnvStates:
+def blank(world: World, units: int) -> EnvStates:
     """Zeros of the right shapes, on the host, to be started inside the program."""
-    shapes = jax.eval_shape(lambda: started(env, envs, units, jax.random.key(0)))
+    shapes = jax.eval_shape(lambda: started(world, units, jax.random.key(0)))
     zeros: EnvStates = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
     return zeros
 
@@ -50,29 +90,24 @@ def fits(states: EnvStates | None, blank: EnvStates) -> bool:
     return [np.shape(leaf) for leaf in leaves] == [np.shape(leaf) for leaf in wanted]
 
 
-def structure(env: JaxEnv) -> Any:
-    """How an environment's state is put together from leaves."""
-    return jax.tree.structure(jax.eval_shape(env.reset, jax.random.key(0))[0])
+def structure(world: World) -> Any:
+    """How the environments' states are put together from leaves."""
+    return jax.tree.structure(jax.eval_shape(world.reset, jax.random.key(0))[0])
 
 
-def restarted(env: JaxEnv, moved: Any, ended: jax.Array, key: jax.Array, number: jax.Array) -> tuple[list[Any], jax.Array]:
+def restarted(world: World, moved: Step, ended: jax.Array, key: jax.Array, number: jax.Array) -> tuple[list[Any], jax.Array]:
     """The leaves and observations after a step, with a new episode in each environment whose episode `ended`.
 
-    Their keys are drawn only if there is such an episode: at most steps there is none.
+    `number` is that of the key to use, which is derived only if there is such an episode: at most steps there is none.
     """
 
     def fresh() -> tuple[list[Any], jax.Array]:
-        new, obs = jax.vmap(env.reset)(keys(key, number, ended.shape[0]))
+        new, obs = world.restart(jax.random.fold_in(key, number), moved.state)
         states, obs = jax.tree.map(partial(where, ended), (new, obs), (moved.state, moved.obs))
         return jax.tree.leaves(states), obs
 
     leaves, obs = jax.lax.cond(jnp.any(ended), fresh, lambda: (jax.tree.leaves(moved.state), moved.obs))
     return leaves, obs
-
-
-def keys(key: jax.Array, number: jax.Array, envs: int) -> jax.Array:
-    """A key for each environment, for the use of this number."""
-    return jax.random.split(jax.random.fold_in(key, number), envs)
 
 
 def where(chosen: jax.Array, one: jax.Array, other: jax.Array) -> jax.Array:

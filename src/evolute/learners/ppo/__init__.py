@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from evolute.core.order import Json
 from evolute.core.protocols import Learner
-from evolute.envs.spec import EnvSpec
+from evolute.envs.spec import EnvSpec, GameSpec
 from evolute.learners.ppo.settings import PPOSettings
+
+if TYPE_CHECKING:
+    from evolute.learners.kit.programs import Programs
 
 
 def ppo(*, env: EnvSpec, settings: PPOSettings) -> Learner[Any]:
@@ -24,6 +29,10 @@ def ppo(*, env: EnvSpec, settings: PPOSettings) -> Learner[Any]:
     programs = Programs(devices)  # before the environment, which may use JAX
     name = resolve_name(env.name)
     spec = env.with_name(name)
+    code = settings.code if settings.code != "auto" else "xla" if support.missing() else "native"
+    choices = {"env": name, "devices": devices, "code": code}
+    if spec.game is not None:
+        return _in_game(spec, spec.game, settings, choices, programs)
     train_env, unseen = make_env(spec), spec_for_testing(spec)
     if settings.test_episodes and unseen is None:
         raise ValueError(f"ppo.test_episodes={settings.test_episodes}: {name} has no levels to test on, as procgen:… has")
@@ -31,7 +40,22 @@ def ppo(*, env: EnvSpec, settings: PPOSettings) -> Learner[Any]:
     runner = HostRunner(programs, train_env) if isinstance(train_env, HostEnv) else JaxRunner(programs, train_env)
     test_env = make_env(unseen) if settings.test_episodes and unseen is not None else None
     test_runner = HostRunner(programs, test_env) if isinstance(test_env, HostEnv) else None
-    code = settings.code if settings.code != "auto" else "xla" if support.missing() else "native"
-    choices = {"env": name, "devices": devices, "code": code}
     spaces = (train_env.observation_space, train_env.action_space)
     return PPO(runner, *spaces, settings, choices, masked=on_host, test_runner=test_runner)
+
+
+def _in_game(
+    spec: EnvSpec, how: GameSpec, settings: PPOSettings, choices: Mapping[str, Json], programs: Programs
+) -> Learner[Any]:
+    """The learner whose members take seats in a game."""
+    from evolute.envs.make import make_game
+    from evolute.learners.kit.arena import has_legal, lineup_numbers
+    from evolute.learners.ppo.game_runner import GameRunner
+    from evolute.learners.ppo.learner import PPO
+
+    game = make_game(spec)
+    lineup_numbers(game, [how.anchors], [])  # may refuse
+    spaces, runner = (game.observation_space, game.action_space), GameRunner(programs, game, how)
+    return PPO(
+        runner, *spaces, settings, choices, legal=has_legal(game), tables=how.tables, teams=game.teams, links=("opponents",)
+    )

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
 
-import jax
 import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.interface import JaxEnv
-from evolute.learners.kit import evaluation, jax_envs, members
+from evolute.learners.kit import evaluation, jax_envs
 from evolute.learners.kit.evaluation import EpisodeResults, Player
-from evolute.learners.kit.jax_envs import EnvStates
+from evolute.learners.kit.jax_envs import Copies, EnvStates
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import key_data, stacked, unstacked
-from evolute.learners.ppo import jax_turn, turn_stats
-from evolute.learners.ppo.jax_turn import Chunk, Inputs, Row
+from evolute.learners.kit.stacking import key_data
+from evolute.learners.ppo import turn_stats
+from evolute.learners.ppo.chunks import Chunks
+from evolute.learners.ppo.jax_turn import Inputs, Row, Surroundings
 from evolute.learners.ppo.runner import Assignment, TurnResult
 from evolute.learners.ppo.spec import PPOSpec
 from evolute.learners.ppo.train_state import MemberState
-
-SLICE = 0.5
-"""Seconds of training between two signs of progress."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +32,10 @@ class JaxRunner:
     rounds: tuple[int, ...] = (100,)
     time_limit: None = None
     _blanks: dict[PPOSpec, EnvStates] = field(default_factory=dict)
-    _pace: dict[tuple[PPOSpec, int], float] = field(default_factory=dict)
+
+    @cached_property
+    def _chunks(self) -> Chunks:
+        return Chunks(self.programs)
 
     def turn(
         self,
@@ -54,10 +52,8 @@ class JaxRunner:
             Inputs(key_data(one.seed), np.array(one.hparams), np.int32(own is None), np.int32(one.updates))
             for one, own in zip(assignments, envs, strict=True)
         ]
-        capacity = members.capacity(len(states))
-        row = members.spread(stacked(rows, capacity))
-        row = self._advance(spec, row, members.spread(stacked(inputs, capacity)), assignments, progress)
-        return [TurnResult(new.train, new.envs, new.stats) for new in unstacked(row, len(states))]
+        after = self._chunks.advance(spec, self._surroundings(spec), rows, inputs, progress)
+        return [TurnResult(new.train, new.envs, new.stats) for new in after]
 
     def evaluate(
         self, spec: PPOSpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
@@ -65,23 +61,10 @@ class JaxRunner:
         evaluate = partial(evaluation.evaluate, self.env, self.programs, spec.policy, players, episodes)
         return evaluate(greedy=greedy, seed=seed, progress=progress)
 
-    def _advance(self, spec: PPOSpec, row: Any, inputs: Any, assignments: Sequence[Assignment], progress: Progress) -> Any:
-        """All updates of a turn, some at a time, so that there is progress to be seen and Ctrl-C is heard."""
-        function = partial(jax_turn.updates, spec, self.env)
-        kind = (spec, len(assignments))
-        total, done = max(one.updates for one in assignments), 0
-        while done < total:
-            size = max(1, round(self._pace.get(kind, 0) * SLICE))
-            chunk = Chunk(np.int32(done), np.int32(min(size, total - done)))
-            started = time.perf_counter()
-            row = self.programs.call(("turn", spec), function, len(assignments), row, inputs, chunk, progress)
-            jax.block_until_ready(row)
-            done += int(chunk.count)
-            progress(done / total, "")
-            self._pace[kind] = int(chunk.count) / (time.perf_counter() - started)
-        return row
+    def _surroundings(self, spec: PPOSpec) -> Surroundings:
+        return lambda player, opponents: Copies(self.env, spec.envs)
 
     def _blank(self, spec: PPOSpec) -> EnvStates:
         if spec not in self._blanks:
-            self._blanks[spec] = jax_envs.blank(self.env, spec.envs, spec.network.units)
+            self._blanks[spec] = jax_envs.blank(Copies(self.env, spec.envs), spec.network.units)
         return self._blanks[spec]

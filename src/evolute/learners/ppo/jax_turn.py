@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from evolute.envs.interface import JaxEnv
 from evolute.learners.kit import acting, episode_stats, jax_envs, networks
-from evolute.learners.kit.jax_envs import EnvStates
+from evolute.learners.kit.actions import masked
+from evolute.learners.kit.arena import Opponents
+from evolute.learners.kit.evaluation import Player
+from evolute.learners.kit.jax_envs import EnvStates, World
 from evolute.learners.kit.weights import Weights
 from evolute.learners.ppo.rollout import Rollout, normalised
 from evolute.learners.ppo.settings import Traced
@@ -31,13 +33,14 @@ class Row(NamedTuple):
 class Inputs(NamedTuple):
     """What one member's turn is given: its key's data, its settings, whether its environments start afresh, and how long.
 
-    The settings are `Traced` as one array, since every array takes time to hand over.
+    The settings are `Traced` as one array, since every array takes time to hand over. In games there are `opponents`.
     """
 
     key: Any
     hparams: Any
     fresh: Any
     updates: Any
+    opponents: Opponents | tuple[()] = ()
 
 
 class Chunk(NamedTuple):
@@ -47,29 +50,35 @@ class Chunk(NamedTuple):
     count: Any
 
 
-def updates(spec: PPOSpec, env: JaxEnv, row: Row, inputs: Inputs, chunk: Chunk) -> Row:
+Surroundings = Callable[[Player, Any], World]
+"""Makes a member's world from the member as it plays now, and its opponents."""
+
+
+def updates(spec: PPOSpec, surroundings: Surroundings, row: Row, inputs: Inputs, chunk: Chunk) -> Row:
     """Some of the updates of one member's turn."""
     key = jax.random.wrap_key_data(inputs.key)
     hparams = Traced(*(inputs.hparams[place] for place in range(len(Traced._fields))))
     begin = (inputs.fresh > 0) & (chunk.start == 0)
-    envs = jax.lax.cond(begin, lambda: _started(spec, env, jax.random.fold_in(key, 0)), lambda: row.envs)
+
+    def world(train: TrainState) -> World:
+        return surroundings(Player(train.adam.weights, train.obs, hparams.normalize_obs), inputs.opponents)
+
+    def started() -> EnvStates:
+        return jax_envs.started(world(row.train), spec.network.units, jax.random.fold_in(key, 0))
 
     def update(number: jax.Array, row: Row) -> Row:
-        return _update(spec, env, row, hparams, jax.random.fold_in(key, chunk.start + number + 1))
+        return _update(spec, world(row.train), row, hparams, jax.random.fold_in(key, chunk.start + number + 1))
 
+    envs = jax.lax.cond(begin, started, lambda: row.envs)
     count = jnp.minimum(chunk.count, inputs.updates - chunk.start)
     after: Row = jax.lax.fori_loop(0, count, update, row._replace(envs=envs))
     return after
 
 
-def _started(spec: PPOSpec, env: JaxEnv, key: jax.Array) -> EnvStates:
-    return jax_envs.started(env, spec.envs, spec.network.units, key)
-
-
-def _update(spec: PPOSpec, env: JaxEnv, row: Row, h: Traced, key: jax.Array) -> Row:
+def _update(spec: PPOSpec, world: World, row: Row, h: Traced, key: jax.Array) -> Row:
     acting_key, learning_key = jax.random.split(key)
     before = row.envs.memory
-    rollout, envs, last_value, ended = _collect(spec, env, row.train, row.envs, h, acting_key)
+    rollout, envs, last_value, ended = _collect(spec, world, row.train, row.envs, h, acting_key)
     train, rollout, discounted = normalised(spec, row.train, rollout, envs.discounted, h)
     train, losses = improve(spec, train, rollout, last_value, before, h, learning_key)
     return Row(train, envs._replace(discounted=discounted), _counted(row.stats, rollout, *ended, losses))
@@ -86,13 +95,13 @@ def _counted(stats: TurnStats, rollout: Rollout, returned: jax.Array, length: ja
 
 
 def _collect(
-    spec: PPOSpec, env: JaxEnv, train: TrainState, envs: EnvStates, h: Traced, key: jax.Array
+    spec: PPOSpec, world: World, train: TrainState, envs: EnvStates, h: Traced, key: jax.Array
 ) -> tuple[Rollout, EnvStates, jax.Array, tuple[jax.Array, jax.Array]]:
     """One rollout (observations as they came), the envs and values after it, and the returns and lengths of episodes."""
     acting_key, stepping = jax.random.split(key)
     weights = networks.unpacked(spec.network, train.adam.weights)
     seen = acting.preprocessing(spec.policy, train.obs, h.normalize_obs)
-    structure = jax_envs.structure(env)
+    structure = jax_envs.structure(world)
 
     def step(envs: EnvStates, now: tuple[jax.Array, jax.Array]) -> tuple[EnvStates, tuple[Any, ...]]:
         noise, time = now
@@ -101,10 +110,10 @@ def _collect(
             outputs, value, memory = networks.both(spec.network, weights, seen(envs.obs), memory)
         else:
             outputs, value = acting.outputs(spec.policy, weights, seen(envs.obs)), None
-        action = spec.actions.sample(weights, outputs, noise)
         states = jax.tree.unflatten(structure, envs.states)
-        keys = jax_envs.keys(stepping, 2 * time, spec.envs)
-        moved = jax.vmap(env.step)(keys, states, spec.actions.to_env(action))
+        outputs = masked(outputs, world.legal(states))
+        action = spec.actions.sample(weights, outputs, noise)
+        moved = world.step(jax.random.fold_in(stepping, 2 * time), states, spec.actions.to_env(action))
         reward = moved.reward.astype(jnp.float32)
         ended = moved.terminated | moved.truncated
         cut = moved.truncated & ~moved.terminated
@@ -113,7 +122,7 @@ def _collect(
             return h.discount * cut * networks.value(spec.network, weights, seen(moved.obs), memory)
 
         extra = jax.lax.cond(jnp.any(cut), beyond, lambda: jnp.zeros(spec.envs))
-        states, obs = jax_envs.restarted(env, moved, ended, stepping, 2 * time + 1)
+        states, obs = jax_envs.restarted(world, moved, ended, stepping, 2 * time + 1)
         returned, length = envs.episode_return + reward, envs.episode_length + 1
         ends = ended.astype(jnp.float32)
         row = (envs.obs, action, outputs, value, reward, extra, ends, returned, length)

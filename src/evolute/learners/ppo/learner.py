@@ -10,13 +10,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evolute.core.order import Hparams, Json, LinkName, Order, Ref
+from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Ref
 from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
 from evolute.learners.kit.native import support
 from evolute.learners.ppo.augment import AUGMENTATIONS
+from evolute.learners.ppo.game_runner import Encounter, GameRunner
 from evolute.learners.ppo.loss import LOSSES
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
 from evolute.learners.ppo.settings import ARCHITECTURE, SHAPES, PPOSettings, Traced
@@ -38,6 +39,11 @@ class PPO:
     settings: PPOSettings
     choices: Mapping[str, Json]
     masked: bool = False
+    legal: bool = False
+    """Whether the environment says which actions are legal."""
+    tables: int = 0
+    """In a game, how many groups of games there are."""
+    teams: tuple[int, ...] = ()
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
     together: bool = True
@@ -67,7 +73,14 @@ class PPO:
         spec = self._spec(settings[0])
         _check_native(spec)
         assignments = [
-            Assignment(traced(values), math.ceil(order.steps / spec.batch), order.seed)
+            Assignment(
+                traced(values),
+                math.ceil(order.steps / spec.batch),
+                order.seed,
+                order.turn,
+                order.opponents,
+                {ref: fetch(ref).player for lineup in order.opponents for ref in lineup if isinstance(ref, Ref)},
+            )
             for order, values in zip(orders, settings, strict=True)
         ]
         results = self.runner.turn(spec, states, assignments, self.settings.episodes, progress)
@@ -99,8 +112,12 @@ class PPO:
         arrays = networks.unpacked(acting.described_network(state.about), state.train.adam.weights)
         return acting.exported(arrays, state.about, state.train.obs, self.observation_space)
 
-    def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> list[float]:
-        """The returns of fresh episodes, with actions as the settings say."""
+    def evaluate(
+        self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress
+    ) -> list[float] | None:
+        """The returns of fresh episodes, with actions as the settings say; None in a game, where it takes others to play."""
+        if self.teams:
+            return None
         number, greedy = episodes or sum(self.rounds), self.settings.greedy
         return self.play(tree, hparams, seed=seed, episodes=number, greedy=greedy, progress=progress)
 
@@ -114,12 +131,32 @@ class PPO:
         results = self.runner.evaluate(spec, [state.player], episodes, greedy=greedy, seed=seed, progress=progress)
         return [float(value) for value in results[0].returns]
 
+    def play_matches(
+        self,
+        tree: Tree,
+        hparams: Hparams,
+        lineups: Sequence[Lineup],
+        others: Mapping[Ref, Tree],
+        *,
+        games: int,
+        seed: int,
+        progress: Progress,
+    ) -> Sequence[Match]:
+        """Games of a state against each line-up."""
+        if not isinstance(self.runner, GameRunner):
+            raise ValueError("this environment has one seat, so there is nobody to play against")
+        spec, frozen = self._spec(self._full(hparams)), {ref: from_tree(other).player for ref, other in others.items()}
+        encounter = Encounter(from_tree(tree).player, lineups, frozen, seed)
+        return self.runner.play(spec, [encounter], games, progress, room=len(lineups))[0]
+
     def _full(self, hparams: Hparams) -> dict[str, Any]:
         return {**vars(self.settings), **hparams}
 
     def _spec(self, hparams: Hparams) -> PPOSpec:
-        spec = spec_of(self.observation_space, self.action_space, hparams, masked=self.masked)
-        return replace(spec, native=self.choices["code"] == "native" and support.applies(spec.network))
+        spec = spec_of(self.observation_space, self.action_space, hparams, masked=self.masked, legal=self.legal)
+        if self.tables and spec.envs % self.tables:
+            raise ValueError(f"ppo.envs={spec.envs}: must be a multiple of the {self.tables} tables (opponents.tables)")
+        return replace(spec, game=self.tables > 0, native=self.choices["code"] == "native" and support.applies(spec.network))
 
     def _init(self, order: Order) -> MemberState:
         full = self._full(order.hparams)
@@ -196,7 +233,7 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
     losses = {name: float(value) for name, value in zip(LOSSES, stats.losses / max(stats.updates, 1), strict=True)}
     if not spec.augmented:
         del losses["consistency"]
-    metrics = {
+    metrics: dict[str, Any] = {
         "score": mean_return,
         "return": mean_return,
         "episode_length": mean_length,
@@ -204,4 +241,7 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
         **losses,
         **returns,
     }
-    return Outcome(metrics, steps)
+    if spec.game:
+        metrics["score"] = None  # members of a game are compared by ratings
+        metrics["result"] = np.mean([match.score for match in result.matches]) if result.matches else None
+    return Outcome(metrics, steps, result.matches)

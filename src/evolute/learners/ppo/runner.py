@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from evolute.core.order import Lineup, Match, Ref
 from evolute.core.protocols import Progress
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.jax_envs import EnvStates
@@ -17,20 +18,27 @@ from evolute.learners.ppo.turn_stats import TurnStats
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a turn asks of one member: its settings as values, how many updates, and a seed for all its randomness."""
+    """What a turn asks of one member: its settings as values, how many updates, and a seed for all its randomness.
+
+    In games there are line-ups, one for each table, and the `frozen` players in them; `turn` is the member's.
+    """
 
     hparams: Traced
     updates: int
     seed: int
+    turn: int = 0
+    lineups: tuple[Lineup, ...] = ()
+    frozen: Mapping[Ref, Player] = field(default_factory=dict)
 
 
 class TurnResult(NamedTuple):
-    """What a turn made of one member; an error voids it."""
+    """What a turn made of one member, and the games it has played since; an error voids it."""
 
     train: TrainState
     envs: EnvStates | None
     stats: TurnStats
     error: str | None = None
+    matches: tuple[Match, ...] = ()
 
 
 class Runner(Protocol):

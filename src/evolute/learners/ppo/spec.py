@@ -24,6 +24,8 @@ class PPOSpec:
     unroll: int
     minibatches: int
     masked: bool
+    game: bool = False
+    """Whether it takes a seat in a game."""
     augmented: bool = False
     """Whether policy and value are held to their predictions for the original when images are augmented (DrAC)."""
     native: bool = False
@@ -48,7 +50,12 @@ class PPOSpec:
 
 
 def spec_of(
-    observations: gymnasium.Space[Any], space: gymnasium.Space[Any], hparams: Mapping[str, Any], *, masked: bool
+    observations: gymnasium.Space[Any],
+    space: gymnasium.Space[Any],
+    hparams: Mapping[str, Any],
+    *,
+    masked: bool,
+    legal: bool = False,
 ) -> PPOSpec:
     """The spec for an environment under these settings, without machine code; raises ValueError where they do not fit."""
     envs, unroll, minibatches = hparams["envs"], hparams["unroll"], hparams["minibatches"]
@@ -60,12 +67,12 @@ def spec_of(
             else f"{envs} x {unroll} steps"
         )
         raise ValueError(f"ppo.minibatches={minibatches}: {what} cannot be cut into that many equal parts")
-    actions = actions_of(space, std=hparams["std"], squash=hparams["squash"])
+    actions = actions_of(space, std=hparams["std"], squash=hparams["squash"], legal=legal)
     network = _network(observations, actions, hparams)
     augmented = hparams["augmentation"] != "none"
     if augmented:
         _check_augmented(observations, network)
-    return PPOSpec(PolicySpec(network, actions), envs, unroll, minibatches, masked, augmented)
+    return PPOSpec(PolicySpec(network, actions), envs, unroll, minibatches, masked, augmented=augmented)
 
 
 def _check_augmented(observations: gymnasium.Space[Any], network: Network) -> None:

@@ -10,6 +10,7 @@ from evolute.core.population import Population, Turn, best, descent
 from evolute.report.data.evaluation import evaluation_data, score_hints
 from evolute.report.data.members import member_row
 from evolute.report.data.proposals import proposals
+from evolute.report.data.standings import ratings
 from evolute.runs import folders
 from evolute.runs.result import Agent, Run
 
@@ -33,6 +34,7 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "proposals": proposals(run.population),
         "best": None,
         "hints": [],
+        "ratings": ratings(run),
         "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
     }
     if best(run.population) is not None:
@@ -98,7 +100,8 @@ def disk(run: Run) -> dict[str, int]:
     """Bytes on disk, and the most that checkpoints can come to."""
     barrier = run.meta.mode == "sync"
     turns = run.meta.horizon or max((member.turns for member in run.population.members), default=0)
-    states = run.meta.keep.most(len(run.population), turns, barrier=barrier)
+    pool = run.meta.identity.get("opponents.capacity", 0) if run.meta.identity.get("opponents") else 0
+    states = run.meta.keep.most(len(run.population), turns, barrier=barrier, retained=pool)
     return {
         "total": folders.size(run.folder),
         "checkpoints": folders.size(run.folder / folders.CHECKPOINTS),

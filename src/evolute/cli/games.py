@@ -1,0 +1,70 @@
+"""The commands about members that meet in a game: `ratings` and `tournament`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evolute.config.error import ConfigError
+from evolute.core.order import Json
+from evolute.report.data.standings import ratings as ratings_of
+from evolute.report.data.standings import table
+from evolute.report.summary import printed, ratings_table
+from evolute.runs.result import Run
+from evolute.runs.tournament import tournament as played
+
+
+def ratings(folder: Path, *, as_json: bool) -> None:
+    """Print how a run's members are rated."""
+    data = ratings_of(Run.open(folder))
+    if not data["members"]:
+        raise ConfigError(f"the members of {folder} are not rated: they train alone, or have not played yet")
+    if as_json:
+        print(json.dumps(data))
+    else:
+        printed(ratings_table(data))
+
+
+def tournament(folders: Sequence[Path], *, past: int, bots: Sequence[str], games: int, seed: int, as_json: bool) -> None:
+    """Let everybody play everybody, and print who won how often, ratings, and what mixture of players is hard to beat."""
+    with Console(file=sys.stderr).status("playing") as status:
+        result = played(
+            folders,
+            past=past,
+            bots=bots,
+            games=games,
+            seed=seed,
+            progress=lambda share, note: status.update(f"{note} ({share:.0%})"),
+        )
+    data = table(result)
+    if as_json:
+        print(json.dumps(data))
+    else:
+        _show(data)
+
+
+def _show(data: dict[str, Json]) -> None:
+    players = data["players"]
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("", "player", "rating", "Nash mixture", "alpha-rank"):
+        grid.add_column(column, justify="left" if column == "player" else "right", no_wrap=True)
+    for place, one in enumerate(players, start=1):
+        shares = (f"{one[column]:.0%}" for column in ("mixture", "alpha_rank"))
+        grid.add_row(str(place), Text(one["name"]), f"{one['rating']:.0f} ± {one['deviation']:.0f}", *shares)
+    printed(grid)
+    games = int(max(max(one["games"]) for one in players))
+    printed(Text(f"\nper cent of games won by the row against the column, draws half; up to {games:,} games a pair"))
+    width = max(3, len(str(len(players)))) + 1
+    printed(Text(" " * width + "".join(f"{place:>{width}}" for place in range(1, len(players) + 1)), style="bold"))
+    for place, one in enumerate(players):
+        cells = ["·" if other == place else f"{share:.0%}".rstrip("%") for other, share in enumerate(one["wins"])]
+        printed(Text(f"{place + 1:>{width}}" + "".join(f"{cell:>{width}}" for cell in cells)))
+    if cycle := data["cycle"]:
+        circle = " beats ".join([*cycle["players"], cycle["players"][0]])
+        printed(Text(f"they go round in a circle: {circle} (certainty {cycle['certainty']:.0%})", style="yellow"))

@@ -1,0 +1,194 @@
+"""The frame for strategies whose members play one another: rates all players, keeps a pool of past states, and seats opponents.
+
+It wraps any strategy. Before each decision it turns all games so far into ratings, which are the members' scores from then on,
+lets the strategy decide, and adds to each order the line-ups its member plays with. Opponents are states, so they never change
+in the middle of a turn. Ratings are made at decisions, when all engines know the same, and go into the journal with the orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from evolute.core.order import Json, Lineup, Order, Player, Ref
+from evolute.core.population import Population, Rating
+from evolute.core.protocols import Strategy
+from evolute.opponents import pool
+from evolute.opponents.field import Choose, Field, Roles
+from evolute.opponents.payoff import win_share
+from evolute.opponents.pool import Forget, Pool
+from evolute.opponents.standings import Known, Rated, Rule, Standings, recent, standings
+
+
+@dataclass(frozen=True)
+class Seating:
+    """How members meet: at how many tables, at which share of them against themselves, and how past states are kept."""
+
+    tables: int = 4
+    live: float = 0.5
+    anchors: Sequence[str] = ("random",)
+    rating: Rule = "descent"
+    every: int = 2
+    capacity: int = 32
+    admit: Literal["every", "better"] = "every"
+    forget: Literal["thin", "oldest", "easiest"] = "thin"
+
+
+@dataclass(frozen=True)
+class Seated:
+    """A strategy for the seats of a game. `teams` is the team of each seat, `choose` finds an opponent for one table."""
+
+    strategy: Strategy
+    choose: Choose
+    teams: tuple[int, ...]
+    seating: Seating = Seating()
+
+    @property
+    def mates(self) -> int:
+        """How many seats of the own team others take."""
+        return sum(team == self.teams[0] for team in self.teams) - 1
+
+    @property
+    def roles(self) -> Roles | None:
+        """The chooser, if its members have roles."""
+        choose: object = self.choose
+        return choose if isinstance(choose, Roles) else None
+
+    def init(self) -> Json:
+        return {"strategy": self.strategy.init(), "pool": [], "since": {}, "turns": 0, "known": []}
+
+    def step(
+        self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
+    ) -> tuple[Json, list[Order]]:
+        now = self._standings(state, population)
+        rated = population.rated(_of_members(now, population))
+        memory, orders = self.strategy.step(state["strategy"], rated, ready, rng)
+        past, since = self._pool(state, rated, now, rng), state["since"]
+        if self.roles is not None:
+            past, since, orders = self._by_roles(self.roles, state, rated, now, orders, rng)
+        field = self._field(rated, past, now)
+        seated = [self._seated(order, field, rated, rng) for order in orders]
+        kept = {*past, *(turn.ref for turn in recent(rated)), *_bots(now)}
+        known = [[_plain(player), *rating] for player, rating in now.known.items() if player in kept]
+        plain = [list(ref) for ref in past]
+        return {"strategy": memory, "pool": plain, "since": since, "turns": _turns(rated), "known": known}, seated
+
+    def retain(self, state: Json, population: Population) -> Iterable[Ref]:
+        return [*(Ref(*pair) for pair in state["pool"]), *self.strategy.retain(state["strategy"], population)]
+
+    def ratings(self, state: Json, population: Population) -> Mapping[int, Rating]:
+        """The rating of each member's latest state after all games so far."""
+        return _of_members(self._standings(state, population), population)
+
+    def _standings(self, state: Json, population: Population) -> Standings:
+        before: Known = {_player(player): (mean, deviation) for player, mean, deviation in state["known"]}
+        how = self.seating
+        past = [Ref(*pair) for pair in state["pool"]]
+        return standings(population, before, rule=how.rating, mates=self.mates, anchors=how.anchors, pool=past)
+
+    def _pool(self, state: Json, population: Population, now: Standings, rng: np.random.Generator) -> Pool:
+        """The pool after this decision."""
+        how, latest = self.seating, _latest(population)
+        past: Pool = tuple(Ref(*pair) for pair in state["pool"])
+        due = pool.is_due(state["turns"], _turns(population), every=how.every, size=len(population))
+        if self.roles is not None or not due:
+            return past
+        if how.admit == "every":
+            new = pool.every(latest, [None if m.latest is None else m.latest.score for m in population.members], rng)
+        else:
+            new = pool.better(population, latest, past, lambda own, other: self._payoff(population, now, own, other))
+        return pool.admitted(past, new, capacity=how.capacity, forget=self._forget(population, now))
+
+    def _forget(self, population: Population, now: Standings) -> Forget:
+        latest = _latest(population)
+
+        def beaten(ref: Ref) -> float:
+            return float(np.mean([self._payoff(population, now, own, ref) for own in latest.values()]))
+
+        return {"thin": pool.thin, "oldest": pool.oldest, "easiest": pool.easiest(beaten)}[self.seating.forget]
+
+    def _by_roles(
+        self,
+        roles: Roles,
+        state: Json,
+        population: Population,
+        now: Standings,
+        orders: Sequence[Order],
+        rng: np.random.Generator,
+    ) -> tuple[Pool, Json, list[Order]]:
+        """The pool after members were admitted by their roles, the turns at which they last were, and the orders.
+
+        Who begins again does so with the hyper-parameters it has. Who would inherit across roles goes on by itself.
+        """
+        past: Pool = tuple(Ref(*pair) for pair in state["pool"])
+        field, since, kept = self._field(population, past, now), dict(state["since"]), []
+        for order in orders:
+            slot, latest, after = order.member, population[order.member].latest, order
+            if latest is not None and order.start is not None and roles.role(order.start.member) != roles.role(slot):
+                after = population.draft(slot, latest.order.hparams, start=latest.ref)
+            turns = population[slot].turns - since.get(str(slot), 0)
+            if latest is not None and not population[slot].failed and roles.is_admitted(field, slot, turns):
+                past = pool.admitted(past, [latest.ref], capacity=self.seating.capacity, forget=self._forget(population, now))
+                since[str(slot)] = population[slot].turns
+                if roles.begins_again(slot, rng):
+                    after = population.draft(slot, latest.order.hparams, event="restart")
+            kept.append(after)
+        return past, since, kept
+
+    def _field(self, population: Population, past: Pool, now: Standings) -> Field:
+        latest = _latest(population)
+
+        def payoff(own: Ref, player: Player) -> float:
+            return self._payoff(population, now, own, player)
+
+        def expected(slot: int, player: Player) -> float:
+            return payoff(latest[slot], player) if slot in latest else 0.5
+
+        return Field(population, latest, past, (), expected, payoff)
+
+    def _payoff(self, population: Population, now: Standings, own: Ref, player: Player) -> float:
+        """The share of games that a state is expected to win against a player."""
+        if player is None or player == own:
+            return 0.5
+        return win_share(population, own, player, prior=now.expected(own, player), mates=self.mates)
+
+    def _seated(self, order: Order, field: Field, population: Population, rng: np.random.Generator) -> Order:
+        """The order with its line-ups, and with the rating of what its member did last."""
+        latest = population[order.member].latest
+        rating = None if latest is None or latest.deviation is None else [latest.score, latest.deviation]
+        live = round(self.seating.live * self.seating.tables)
+        chosen = [None if table < live else self.choose(field, order.member, rng) for table in range(self.seating.tables)]
+        lineups = tuple(self._lineup(player) for player in chosen)
+        why = order.why if rating is None else {**order.why, "rating": rating}
+        return replace(order, opponents=lineups, why=why)
+
+    def _lineup(self, player: Player) -> Lineup:
+        """One player in all opponents' seats, and the member itself in its mates'."""
+        return (*(None,) * self.mates, *(player,) * (len(self.teams) - 1 - self.mates))
+
+
+def _of_members(now: Standings, population: Population) -> dict[int, Rating]:
+    return {turn.ref.member: now.known[turn.ref] for turn in population.latest if turn.ref in now.known}
+
+
+def _latest(population: Population) -> dict[int, Ref]:
+    return {turn.ref.member: turn.ref for turn in population.latest}
+
+
+def _turns(population: Population) -> int:
+    return sum(member.turns for member in population.members)
+
+
+def _bots(now: Standings) -> list[str]:
+    return [player for player in now.known if isinstance(player, str)]
+
+
+def _plain(player: Rated) -> Json:
+    return player if isinstance(player, str) else list(player)
+
+
+def _player(plain: Json) -> Rated:
+    return plain if isinstance(plain, str) else Ref(*plain)

@@ -1,0 +1,122 @@
+"""Populations whose members meet: rated by their games, seated against each other and their past, on every engine, resumed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.opponents.duels import SETTINGS, canonical, run
+
+import evolute
+from evolute.config.error import ConfigError
+from evolute.core.order import Ref
+from evolute.core.population import best
+from evolute.report.data.standings import ratings
+from evolute.runs.result import Run
+from evolute.runs.turns import TurnTable
+from evolute.store.journal import Journal
+
+
+def test_members_are_rated_by_their_games(tmp_path):
+    made = run(tmp_path / "run", turns=10, strategy="random_search")
+    skills = [made.member(slot).state["skill"] for slot in range(4)]
+    rated = [made.member(slot).score for slot in range(4)]
+    assert made.best.member == int(np.argmax(skills)) == int(np.argmax(rated))
+    assert np.corrcoef(skills, rated)[0, 1] > 0.95
+    assert made.best.turn.deviation < 100
+
+
+def test_members_evolve_by_their_ratings(tmp_path):
+    made = run(tmp_path / "run", turns=10)
+    assert sum(turn.order.why.get("event") == "inherit" for m in made.population.members for turn in m.history()) > 3
+    line = [turn.score for turn in made.best.lineage]
+    assert line[-1] > line[1] + 100  # it has become better than its ancestors
+    order = made.population[0].last.order
+    assert len(order.opponents) == 4
+    assert order.opponents[0] == (None,)
+
+
+def test_every_view_of_a_run_has_the_same_ratings(tmp_path):
+    made = run(tmp_path / "run")
+    table = TurnTable.read(tmp_path / "run")
+    for member in made.population.members:
+        for turn in member.history():
+            row = next(r for r in range(len(table)) if (table.member[r], table.turn[r]) == turn.ref)
+            np.testing.assert_equal(table.score[row], np.nan if turn.score is None else turn.score)
+    journal = Journal.read(tmp_path / "run")
+    assert journal.best_score() == made.best.score == float(table.score[table.best])
+    rows = ratings(Run.open(tmp_path / "run"))
+    assert [row["rating"] for row in rows["members"]] == sorted((m.latest.score for m in made.population.members), reverse=True)
+    assert 0.5 <= rows["lead"] <= 1
+
+
+def test_views_agree_in_the_middle_of_a_run(tmp_path, stopped_at):
+    stopped_at(30, lambda: run(tmp_path / "run"))
+    opened, table = Run.open(tmp_path / "run"), TurnTable.read(tmp_path / "run")
+    journal = Journal.read(tmp_path / "run")
+    top = best(opened.population)
+    assert top is not None
+    assert journal.best_score() == top.score == float(table.score[table.best])
+
+
+def test_a_pool_of_past_states_is_kept_and_played(tmp_path):
+    made = run(tmp_path / "run", turns=12, **{"opponents.every": 1, "opponents.capacity": 5})
+    journal = Journal.read(tmp_path / "run")
+    decisions = journal.decisions()
+    pools = [[Ref(*pair) for pair in decision.state["pool"]] for decision in decisions]
+    assert max(map(len, pools)) == 5
+    played = {p for d in decisions for o in d.orders for lineup in o.opponents for p in lineup if isinstance(p, Ref)}
+    assert any(ref.turn < made.population[0].turns - 6 for ref in played)
+    late = decisions[-1].orders
+    assert {p.turn for o in late for lineup in o.opponents for p in lineup if isinstance(p, Ref)} - {10}
+
+
+@pytest.mark.parametrize("engine", [{"engine": "processes", "workers": 2}, {"mode": "async", "engine": "simulated"}])
+def test_engines_end_in_the_same_league(tmp_path, engine):
+    run(tmp_path / "here", **(engine if "mode" in engine else {}))
+    run(tmp_path / "there", **engine)
+    assert canonical(tmp_path / "here") == canonical(tmp_path / "there")
+
+
+@pytest.mark.parametrize("count", [3, 17, 18, 19, 33, 47, 61])
+def test_a_league_that_was_stopped_anywhere_ends_the_same(tmp_path, stopped_at, count):
+    run(tmp_path / "whole", durable=3)
+    stopped_at(count, lambda: run(tmp_path / "again", durable=3))
+    run(tmp_path / "again", durable=3)
+    assert canonical(tmp_path / "again") == canonical(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("strategy", ["random_search", "winner_takes_all", "pbt_marl", "pb2", "bg_pbt"])
+def test_every_strategy_works_with_ratings(tmp_path, strategy):
+    made = run(tmp_path / "run", turns=5, strategy=strategy)
+    assert made.best.score is not None
+
+
+@pytest.mark.parametrize("rating", ["descent", "elo"])
+@pytest.mark.parametrize("admit", ["every", "better"])
+@pytest.mark.parametrize("forget", ["thin", "oldest", "easiest"])
+def test_pools_and_ratings_of_all_kinds(tmp_path, rating, admit, forget):
+    settings = {"rating": rating, "admit": admit, "forget": forget, "capacity": 3, "every": 1}
+    made = run(
+        tmp_path / "run", turns=7, strategy="random_search", **{f"opponents.{key}": value for key, value in settings.items()}
+    )
+    skills = [made.member(slot).state["skill"] for slot in range(4)]
+    assert np.corrcoef(skills, [made.member(slot).score for slot in range(4)])[0, 1] > 0.8
+
+
+def test_learners_that_train_members_alone_say_so(tmp_path):
+    def alone(state, hparams, steps, seed):
+        return {}, {"score": 1.0}
+
+    with pytest.raises(ConfigError, match="opponents = history: the learner alone trains members alone"):
+        evolute.run(alone, **{**SETTINGS, "folder": tmp_path / "run", "stop": {"turns": 1}})
+
+
+def test_results_that_are_none_fail_one_turn(tmp_path):
+    def wrong(state, hparams, steps, seed, opponents):
+        bad = hparams["lr"] > 0.05
+        return {"skill": 0.0}, {"results": [2.0 if bad else None] * len(opponents), "score": 1.0}
+
+    made = evolute.run(wrong, **{**SETTINGS, "folder": tmp_path / "run", "stop": {"turns": 2}, "seed": 1})
+    failed = [turn.report.reason for m in made.population.members for turn in m.history() if turn.failed]
+    assert failed
+    assert all("a result is 1 for a win, 0.5 for a draw, 0 for a loss" in reason for reason in failed)

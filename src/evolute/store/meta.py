@@ -61,6 +61,7 @@ class RunMeta:
             known["keep"] = Keep(**known["keep"])
         if known.get("evaluation") is not None:
             known["evaluation"] = Evaluation(**known["evaluation"])
+        known["ratings"] = tuple(map(tuple, known.get("ratings", ())))
         known["evaluations"] = tuple(Evaluation(**one) for one in known.get("evaluations", ()))
         return cls(**known)
 

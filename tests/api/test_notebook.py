@@ -11,6 +11,7 @@ import time
 import pytest
 
 import evolute
+import evolute.api
 from evolute.report import notebook
 from evolute.report.display import Display
 from evolute.runs.result import Run

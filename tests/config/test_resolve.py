@@ -52,6 +52,10 @@ def other_names(weights, settings, count, seed):
     return weights, {"score": 0.0}
 
 
+def other_arguments(weights, settings, seed):
+    return weights, {"score": 0.0}
+
+
 class Trainer:
     """A class whose constructor takes a setting, while train takes hyper-parameters."""
 
@@ -324,7 +328,11 @@ def test_a_partial_is_a_training_function():
 
 def test_a_function_with_other_arguments_is_told_which_are_needed():
     with pytest.raises(ConfigError, match="state, hparams, steps, seed"):
-        of(other_names, lr=[0, 1])
+        of(other_arguments, lr=[0, 1])
+
+
+def test_the_arguments_of_a_function_may_have_other_names():
+    assert dict(of(other_names, lr=[0, 1]).space) == {"lr": Float(0.0, 1.0)}
 
 
 def test_space_is_the_learners_section():

@@ -67,7 +67,7 @@ class Soccer:
         place = jax.random.uniform(key, (self.actors + 1, 2), minval=-1.0, maxval=1.0)
         own_half = (place[:-1] * np.array([0.4, 0.5]) - np.array([0.5, 0])) * self._facing
         none = jnp.zeros((self.actors, 2))
-        state = State(own_half, none, 0.05 * place[-1], jnp.zeros(2), jnp.int32(0))
+        state = State(_apart(own_half), none, 0.05 * place[-1], jnp.zeros(2), jnp.int32(0))
         return state, self._view(state)
 
     def step(self, key: jax.Array, state: State, actions: jax.Array) -> Tick:
@@ -121,7 +121,7 @@ def frame(state: State, teams: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.u
     x, y = (columns - width / 2) / scale, (height / 2 - rows) / scale
     picture = np.full((height, width, 3), 40, np.uint8)
     picture[(np.abs(x) <= FIELD[0]) & (np.abs(y) <= FIELD[1])] = (28, 70, 40)
-    picture[(np.abs(x) <= FIELD[0]) & (np.abs(x) < 0.005)] = (70, 110, 80)
+    picture[(np.abs(y) <= FIELD[1]) & (np.abs(x) < 0.005)] = (70, 110, 80)
     picture[(np.abs(x) > FIELD[0]) & (np.abs(y) <= GOAL)] = (200, 200, 200)
     for centre, team in zip(np.asarray(state.position), teams, strict=True):
         picture[np.hypot(x - centre[0], y - centre[1]) < PLAYER] = ((92, 186, 92), (213, 130, 74))[team]

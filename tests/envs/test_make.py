@@ -99,7 +99,19 @@ def test_ids_registered_later_are_known():
     assert "probes/Later-v0" in adapters()["gym"].names
 
 
-LIBRARIES = {"gymnax", "brax", "mujoco", "mujoco_playground", "Box2D", "ale_py", "minatar", "dm_control", "pettingzoo", "pgx"}
+LIBRARIES = {
+    "gymnax",
+    "brax",
+    "mujoco",
+    "mujoco_playground",
+    "Box2D",
+    "ale_py",
+    "minatar",
+    "dm_control",
+    "pettingzoo",
+    "pgx",
+    "jaxmarl",
+}
 
 
 def loaded(code: str) -> set[str]:

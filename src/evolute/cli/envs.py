@@ -6,7 +6,7 @@ import json
 
 from evolute.config.error import ConfigError
 from evolute.core.names import closest
-from evolute.envs.catalog import adapters, our_names
+from evolute.envs.catalog import adapters, our_names, ours
 
 
 def listed(source: str | None, *, as_json: bool) -> None:
@@ -24,6 +24,7 @@ def listed(source: str | None, *, as_json: bool) -> None:
         print(json.dumps(data))
         return
     print(f"{'ours':11} installed  env={', env='.join(our_names())}")
+    print(f"{'our games':11} installed  {', '.join(_games())}")
     for name, row in rows.items():
         if row.installed:
             print(f"{name:11} installed  env={row.example:27} {row.has}")
@@ -31,6 +32,12 @@ def listed(source: str | None, *, as_json: bool) -> None:
         if not row.installed:
             print(f"{name:11} not yet    {row.how_to_get:31} {row.has}")
     print("`evolute envs SOURCE` lists the names in one; your own is env=package.module:make")
+
+
+def _games() -> list[str]:
+    """Our own games, with their seats."""
+    made = {name: env.game() for name, env in ours().items() if env.game is not None}
+    return [f"env={name} ({len(game.teams)} seats)" for name, game in made.items()]
 
 
 def _names(source: str, *, as_json: bool) -> None:

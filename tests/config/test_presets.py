@@ -16,12 +16,13 @@ SHRUNK = {
     "ppo": {"interval": 32, "ppo": PPO},
     "sb3": {"interval": 16, "sb3": SB3},
 }
+GAMES = {"opponents.tables": 2, "opponents.matches": 2}
 IMAGES = {"procgen": {"network": "cnn", "test_episodes": 1}, "atari": {"unroll": 8}}
 
 
 def shrunk(name):
-    learner = resolved(stack([preset(name)])).learner.name
-    settings = SHRUNK.get(learner, {})
+    config = resolved(stack([preset(name)]))
+    settings = {**SHRUNK.get(config.learner.name, {}), **(GAMES if config.opponents is not None else {})}
     images = next((more for start, more in IMAGES.items() if name.startswith(start)), {})
     return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
 

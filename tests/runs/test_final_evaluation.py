@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -257,7 +259,8 @@ def test_a_policy_from_before_takes_the_likeliest_action(places, tmp_path):
 @pytest.mark.parametrize(("option", "greedy"), [((), False), (("--sample",), False), (("--greedy",), True)])
 def test_play_counts_returns_as_asked_for(places, option, greedy):
     words = ["play", "host", "--episodes", "5", "--json", *option]
-    done = subprocess.run([sys.executable, "-m", "evolute", *words], cwd=places, capture_output=True, text=True)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-m", "evolute", *words], cwd=places, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     played = json.loads(done.stdout)
     assert (played["greedy"], played["mean"] > 0) == (greedy, not greedy)

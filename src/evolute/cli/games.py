@@ -17,6 +17,7 @@ from evolute.report.data.standings import ratings as ratings_of
 from evolute.report.data.standings import table
 from evolute.report.summary import printed, ratings_table
 from evolute.runs.result import Run
+from evolute.runs.tournament import against
 from evolute.runs.tournament import tournament as played
 
 
@@ -29,6 +30,29 @@ def ratings(folder: Path, *, as_json: bool) -> None:
         print(json.dumps(data))
     else:
         printed(ratings_table(data))
+
+
+def play_against(folder: Path, member: int | None, other: str, *, games: int, seed: int, as_json: bool) -> None:
+    """Print how a member fares against the best of another run, or a bot."""
+    with Console(file=sys.stderr).status("playing"):
+        match = against(folder, member, other, games=games, seed=seed)
+    low, high = _interval(match.score, match.games)
+    if as_json:
+        data = {"against": other, "games": match.games, "score": match.score, "low": low, "high": high, "return": match.gain}
+        print(json.dumps(data))
+        return
+    print(
+        f"wins {match.score:.0%} of {match.games:,} games against {other}, draws half (90 % interval {low:.0%} to {high:.0%})"
+    )
+    print(f"return {match.gain:.4g}; each seat is taken equally often, and actions are sampled")
+
+
+def _interval(share: float, games: int) -> tuple[float, float]:
+    """The central 90 % of the Beta posterior of a share of games."""
+    from scipy.special import betaincinv
+
+    won, lost = 0.5 + share * games, 0.5 + (1 - share) * games
+    return float(betaincinv(won, lost, 0.05)), float(betaincinv(won, lost, 0.95))
 
 
 def tournament(folders: Sequence[Path], *, past: int, bots: Sequence[str], games: int, seed: int, as_json: bool) -> None:

@@ -169,9 +169,18 @@ def play(
         bool | None,
         typer.Option("--sample/--greedy", help="Sample actions or take the likeliest; by default as did better after the run."),
     ] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="RUN|BOT", help="In a game: the other side, a run's best or a bot.")
+    ] = None,
     as_json: PrintJson = False,
 ) -> None:
-    """Evaluate a member in fresh episodes and print its returns."""
+    """Evaluate a member in fresh episodes and print its returns; in a game, play it against somebody."""
+    if against is not None:
+        from evolute.cli.games import play_against
+
+        other = str(located(Path(against)))
+        play_against(located(folder), member, other, games=episodes or 200, seed=seed, as_json=as_json)
+        return
     from evolute.cli import policy
 
     policy.play(located(folder), member, episodes=episodes, seed=seed, video=video or film, sample=sample, as_json=as_json)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evolute.config.error import ConfigError
-from evolute.config.resolve import Config, plain_value
+from evolute.config.resolve import Config
 from evolute.core.order import Hparams, Order, Report
 from evolute.core.population import Turn, best
 from evolute.core.protocols import Strategy
@@ -39,7 +39,7 @@ def beginning(config: Config, strategy: Strategy) -> Fill:
     source, turn = Path(config.settings.init.from_ or ""), config.settings.init.turn
     with contextlib.closing(Journal.read(source)) as journal, journal.snapshot():
         meta, decisions = journal.meta, journal.decisions()
-    population = replay(meta.population, decisions)
+    population = meta.rated(replay(meta.population, decisions))
     if turn is None:
         top = best(population, meta.chosen)
         if top is None:
@@ -52,8 +52,9 @@ def beginning(config: Config, strategy: Strategy) -> Fill:
             "init.from without init.turn starts any number of members from its best"
         )
     if meta.identity["space"] == {name: str(param) for name, param in config.space.items()}:
-        named = [plain_value(config.strategy.target), plain_value(config.strategy.settings)]
-        return _adopting(source, kept, strategy, other_strategy=meta.identity["strategy"] != named)
+        now = config.identity
+        other = any(meta.identity.get(key) != now.get(key) for key in ("strategy", "opponents"))
+        return _adopting(source, kept, strategy, other_strategy=other)
     moment = replay(meta.population, decisions[:kept])
     latest = [member.latest for member in moment.members]
     whole = [one for one in latest if one is not None]

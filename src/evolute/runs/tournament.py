@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from evolute.config.error import ConfigError
-from evolute.core.order import Hparams, Lineup, Player, Ref
+from evolute.core.order import Hparams, Lineup, Match, Player, Ref
 from evolute.core.protocols import Progress, Seats, silently
 from evolute.core.rng import derive
 from evolute.core.tree import Tree
+from evolute.runs import folders
 from evolute.runs.assemble import assembled
 from evolute.runs.result import Run
 from evolute.runs.states import choices_of, remembered, states
@@ -49,7 +50,7 @@ class Tournament:
 
 
 def tournament(
-    folders: Sequence[Path],
+    paths: Sequence[Path],
     *,
     past: int = 0,
     bots: Sequence[str] = (),
@@ -58,8 +59,8 @@ def tournament(
     progress: Progress = silently,
 ) -> Tournament:
     """Games of every pair: the members of one run, or the best of several; `past` adds as many earlier states of each run."""
-    learner = _learner(folders)
-    entrants = [*(one for folder in folders for one in _entrants(folder, past, alone=len(folders) == 1)), *map(Entrant, bots)]
+    learner = _learner(paths)
+    entrants = [*(one for path in paths for one in _entrants(path, past, alone=len(paths) == 1)), *map(Entrant, bots)]
     if len(entrants) < 2:
         raise ConfigError("a tournament takes two or more: name another run, or add --past or --bot")
     wins = np.zeros((len(entrants), len(entrants)))
@@ -90,6 +91,23 @@ def _played(
     return [(other, match.score, match.games) for other, match in zip(others, results, strict=True)]
 
 
+def against(folder: Path, member: int | None, other: str, *, games: int = GAMES, seed: int = 0) -> Match:
+    """Games of a member, by default the best, against the best of another run or a bot."""
+    run, path = Run.open(folder), Path(other)
+    agent = run.best if member is None else run.member(member)
+    mine = Entrant(f"member {agent.member}", agent.hparams, states(folder, [agent.turn.ref])[agent.turn.ref])
+    theirs = _entrants(path, 0, alone=False)[0] if folders.is_run(path) else Entrant(other)
+    learner = _learner([folder] if theirs.is_bot else [folder, path])
+    assert mine.hparams is not None
+    player: Player = other if theirs.is_bot else Ref(1, 0)
+    trees = {} if theirs.is_bot else {Ref(1, 0): theirs.tree}
+    try:
+        lineups = [lineup(learner.teams, player)]
+        return learner.play_matches(mine.tree, mine.hparams, lineups, trees, games=games, seed=seed, progress=silently)[0]
+    except ValueError as error:
+        raise ConfigError(f"--against {other}: {error}") from error
+
+
 def lineup(teams: Sequence[int], player: Player) -> Lineup:
     """A line-up with one player in all opponents' seats, and the other side in those of its own mates."""
     mates = sum(team == teams[0] for team in teams) - 1
@@ -100,15 +118,15 @@ def _player(entrants: Sequence[Entrant], place: int) -> Player:
     return entrants[place].name if entrants[place].is_bot else Ref(place, 0)
 
 
-def _learner(folders: Sequence[Path]) -> Any:
+def _learner(paths: Sequence[Path]) -> Any:
     """The learner of the first run, whose game the others must share."""
-    configs = [remembered(folder) for folder in folders]
-    learner = assembled(configs[0], choices_of(folders[0]), to_train=False).learner
+    configs = [remembered(path) for path in paths]
+    learner = assembled(configs[0], choices_of(paths[0]), to_train=False).learner
     if not isinstance(learner, Seats) or not learner.teams:
-        raise ConfigError(f"the members of {folders[0]} train alone: only those of a game (opponents=…) can meet")
-    for folder, config in zip(folders[1:], configs[1:], strict=True):
+        raise ConfigError(f"the members of {paths[0]} train alone: only those of a game (opponents=…) can meet")
+    for path, config in zip(paths[1:], configs[1:], strict=True):
         if (config.env and config.env.name) != (configs[0].env and configs[0].env.name):
-            raise ConfigError(f"{folder} plays another game than {folders[0]}")
+            raise ConfigError(f"{path} plays another game than {paths[0]}")
     return learner
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from evolute.cli.agents import chosen
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
-from evolute.core.protocols import ExportablePolicy, PlaysEitherWay
+from evolute.core.protocols import ExportablePolicy, PlaysEitherWay, Seats
 from evolute.policy import Policy
 from evolute.report import formats
 from evolute.report.formats import who
@@ -49,6 +49,8 @@ def play(
     `sample` says whether actions are sampled or the likeliest; by default the agent acts as its policy does.
     """
     agent, config = _agent(folder, member)
+    if isinstance(agent.learner, Seats) and agent.learner.teams:
+        raise ConfigError("members of a game play against somebody: name a run or a bot, as in --against random")
     asked = None if sample is None else not sample
     greedy = agent.greedy if asked is None else asked
     with Console(file=sys.stderr).status("playing"):

@@ -103,7 +103,8 @@ def against(folder: Path, member: int | None, other: str, *, games: int = GAMES,
     trees = {} if theirs.is_bot else {Ref(1, 0): theirs.tree}
     try:
         lineups = [lineup(learner.teams, player)]
-        return learner.play_matches(mine.tree, mine.hparams, lineups, trees, games=games, seed=seed, progress=silently)[0]
+        (match,) = learner.play_matches(mine.tree, mine.hparams, lineups, trees, games=games, seed=seed, progress=silently)
+        return match
     except ValueError as error:
         raise ConfigError(f"--against {other}: {error}") from error
 
@@ -118,7 +119,7 @@ def _player(entrants: Sequence[Entrant], place: int) -> Player:
     return entrants[place].name if entrants[place].is_bot else Ref(place, 0)
 
 
-def _learner(paths: Sequence[Path]) -> Any:
+def _learner(paths: Sequence[Path]) -> Seats:
     """The learner of the first run, whose game the others must share."""
     configs = [remembered(path) for path in paths]
     learner = assembled(configs[0], choices_of(paths[0]), to_train=False).learner

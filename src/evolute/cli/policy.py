@@ -49,7 +49,8 @@ def play(
     `sample` says whether actions are sampled or the likeliest; by default the agent acts as its policy does.
     """
     agent, config = _agent(folder, member)
-    if isinstance(agent.learner, Seats) and agent.learner.teams:
+    learner: object = agent.learner
+    if isinstance(learner, Seats) and learner.teams:
         raise ConfigError("members of a game play against somebody: name a run or a bot, as in --against random")
     asked = None if sample is None else not sample
     greedy = agent.greedy if asked is None else asked

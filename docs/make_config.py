@@ -86,7 +86,7 @@ def logs() -> str:
 def page() -> str:
     columns = ("key", "default", "may change", "meaning")
     rows = [(f"`{key}`", shown(field.default), field.change.value, field.meaning) for key, field in FIELDS.items()]
-    titles = {"learner": "Learners", "strategy": "Strategies", "engine": "Engines"}
+    titles = {"learner": "Learners", "strategy": "Strategies", "engine": "Engines", "opponents": "Opponents"}
     sections = [f"\n## {titles[kind]}\n\n{plugins(group)}" for kind, group in PLUGINS.items()]
     return f"{HEAD}\n{table(columns, rows)}{''.join(sections)}\n## Logs\n\n{logs()}"
 

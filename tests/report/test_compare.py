@@ -69,3 +69,9 @@ def test_runs_of_different_tasks_are_refused(tmp_path):
     other.meta.identity["env"] = "Pendulum-v1"
     with pytest.raises(ConfigError, match="not runs of the same task: env is CartPole-v1 and Pendulum-v1"):
         arms([one, other])
+
+
+def test_a_run_without_a_score_is_not_compared(tmp_path):
+    empty = TurnTable.read(synthetic.synthetic(tmp_path / "empty", members=2, turns=0, ended=None))
+    with pytest.raises(ConfigError, match="has no score yet, and cannot be compared"):
+        final(empty)

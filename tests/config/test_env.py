@@ -82,3 +82,8 @@ def test_what_was_chosen_once_stays(tmp_path):
     assert made.learner.choices == {"env": "cartpole", "devices": 2, "code": "native"}
     again = assembled(config(env="CartPole-v1"), {"env": "gym:CartPole-v1", "devices": 2})
     assert again.learner.choices["env"] == "gym:CartPole-v1"
+
+
+def test_a_wrapper_that_leaves_nothing_to_learn_from_is_refused():
+    with pytest.raises(ConfigError, match=r"wrap\.reward_scale=0.*must be a finite number other than 0"):
+        config(env="pong", wrap={"reward_scale": 0.0})

@@ -296,3 +296,11 @@ def test_a_minimised_metric_changes_its_sign_once():
 def test_one_function_has_no_policy_and_says_what_to_use():
     with pytest.raises(TypeError, match=r"run\.best\.state"):
         adapt(grow).policy({})
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "inside/../../outside"])
+def test_a_checkpoint_cannot_write_outside_its_folder(name):
+    made = worker(Nets())
+    made.adopt(Ref(0, 0), {name: b"anything"})
+    (report,) = made.train([order(turn=1, start=Ref(0, 0), lr=0.1)])
+    assert "names a file outside its folder" in report.error

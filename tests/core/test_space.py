@@ -416,3 +416,9 @@ def test_an_empty_space_holds_the_empty_hparams_only():
     assert empty.contains({})
     assert not empty.contains({"lr": 0.1})
     assert empty.decode(empty.encode({})) == {}
+
+
+@pytest.mark.parametrize("value", [{1, 2}, math.nan, object()])
+def test_a_category_that_the_journal_could_not_keep_is_refused(value):
+    with pytest.raises(ValueError, match="values must be numbers, words, true, false, null or lists of them"):
+        Choice("a", value)

@@ -322,3 +322,10 @@ def test_nothing_but_a_named_tuple_is_ever_made_of_a_name_in_a_file(home):
     whole = bytes(body) + hashlib.blake2b(bytes(body), digest_size=16).digest()
     back, _ = unpack(whole)
     assert type(back["opt"]) is Record
+
+
+def test_a_node_of_a_newer_version_is_damage_and_says_so():
+    whole = b"".join(pack({"a": 1})[:-1]).replace(b'{"d":', b'{"q":')
+    changed = whole + hashlib.blake2b(whole, digest_size=16).digest()
+    with pytest.raises(DamagedError, match="unknown node 'q': written by a newer version"):
+        unpack(changed)

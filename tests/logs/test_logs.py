@@ -117,6 +117,22 @@ def test_a_log_that_fails_is_reported_once_and_does_not_take_the_run_down(tmp_pa
     assert shown.count("the log csv failed and is no longer written: OSError: [Errno 28] No space left on device") == 1
 
 
+def broken(run):
+    raise OSError(13, "Permission denied")
+
+
+def test_a_log_that_cannot_be_opened_is_reported_and_does_not_take_the_run_down(tmp_path, capsys):
+    run = trained(tmp_path / "run", f"{__name__}:broken,csv", display="auto")
+    assert (run.folder / "logs" / "turns.csv").exists()
+    assert "".join(capsys.readouterr()).count(f"the log {__name__}:broken failed and is no longer written") == 1
+
+
+def test_a_log_that_is_no_function_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="should be a function that opens a log, and is a dict"):
+        trained(tmp_path / "run", f"{__name__}:SPACE")
+    assert not (tmp_path / "run").exists()
+
+
 def test_an_unknown_log_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"no log 'tensorbord'; did you mean 'tensorboard'.*package.module:name"):
         trained(tmp_path / "run", "csv,tensorbord")

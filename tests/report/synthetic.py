@@ -62,7 +62,7 @@ def meta(
 
 
 def synthetic(folder: Path, members: int, turns: int, *, seed: int = 0, bayesian: bool = False, **more) -> Path:
-    """A run folder with so many members and turns; a few turns fail."""
+    """A run folder with this many members and turns; a few turns fail."""
     rng = np.random.default_rng(seed)
     (folder / CHECKPOINTS).mkdir(parents=True)
     with contextlib.closing(Journal.create(folder, RunMeta(**meta(members, seed=seed, **more)))) as journal:

@@ -82,3 +82,9 @@ def test_equal_runs_count_once_and_it_says_so(tmp_path):
     assert found["note"].startswith(f"{again} is left out: it has the config and seed of {folders[1]}")
     ends, _ = charts(tables)
     assert sorted(ends.series[0].texts) == ["pbt0", "pbt1"]
+
+
+def test_a_run_without_a_score_is_not_compared(tmp_path):
+    empty = TurnTable.read(synthetic.synthetic(tmp_path / "empty", members=2, turns=0, ended=None))
+    with pytest.raises(ConfigError, match="has no score yet, and cannot be compared"):
+        final(empty)

@@ -29,8 +29,6 @@ def totals(table: TurnTable) -> dict[str, float]:
 
 def charts(table: TurnTable) -> list[Chart]:
     """Steps over time, speed over time, failures over turns."""
-    if not len(table):
-        return []
     order = np.argsort(table.elapsed, kind="stable")
     elapsed, steps = table.elapsed[order], np.cumsum(table.steps[order])
     unit, word = clock(float(elapsed[-1]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evolute.report.figures import diversity, importance, model, speed
+from evolute.report.figures import diversity, importance, metrics, model, speed
 from evolute.report.figures.chart import Chart
 from evolute.report.figures.curves import by_line, by_member
 from evolute.report.figures.family import tree
@@ -11,13 +11,14 @@ from evolute.runs.turns import TurnTable
 
 
 def charts(table: TurnTable) -> list[Chart]:
-    """Curves, family, hyper-parameters, importance, diversity, the strategy's model, time and steps."""
+    """Curves, the learner's metrics, family, hyper-parameters, importance, diversity, the strategy's model, time and steps."""
     if not len(table):
         return []
     mattered = importance.chart(table)
     return [
         by_line(table),
         by_member(table),
+        *metrics.charts(table),
         tree(table),
         *paths(table),
         *([] if mattered is None else [mattered]),

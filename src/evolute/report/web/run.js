@@ -4,6 +4,7 @@ const RunPage = (() => {
   const { Chart, create, number, sortable } = Charts;
   const SECTIONS = [
     ["Learning", ["curves-by-line", "curves-by-member"]],
+    ["The learner's metrics", ["metric-"]],
     ["Descent", ["family", "founders"]],
     ["Hyper-parameters", ["hparam-", "importance", "diversity"]],
     ["The strategy's model", ["predictions", "region", "weights-"]],
@@ -17,7 +18,8 @@ const RunPage = (() => {
   }
 
   class Page {
-    constructor(root, run) {
+    // `link` gives the address of a member's page.
+    constructor(root, run, link) {
       this.root = root;
       this.run = run;
       this.charts = new Map();
@@ -33,7 +35,8 @@ const RunPage = (() => {
       });
       const [columns, rows] = members(run);
       const best = (row) => this.run.best !== null && row[0] === this.run.best.member;
-      this.table = sortable(columns, rows, { sort: 1, falling: true, mark: (row) => best(row) });
+      const cell = (value, column) => column === 0 ? create("a", { href: link(value), textContent: String(value) }) : null;
+      this.table = sortable(columns, rows, { sort: 1, falling: true, mark: (row) => best(row), cell });
       this.schedule = create("div", { className: "scroll" });
       this.notes = create("ul");
       root.replaceChildren(

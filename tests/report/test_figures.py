@@ -250,7 +250,7 @@ def test_a_member_has_a_page_with_its_curve_and_its_hyper_parameters(tmp_path):
         assert page["charts"][0]["series"][0]["y"] == pytest.approx([table.score[row] for row in line], rel=1e-5)
         assert [row[1] for row in page["schedule"]] == [table.member[row] for row in line]
         assert [row[3] for row in page["schedule"]] == pytest.approx([table.hparams[row]["x"] for row in line], rel=1e-5)
-        assert page["best"] is (slot == table.member[table.best])
+        assert page["best"] == (slot == table.member[table.best])
         json.dumps(page, allow_nan=False)
 
 

@@ -8,10 +8,12 @@ import time
 
 import numpy as np
 import pytest
+from PIL import Image
 from starlette.testclient import TestClient
 from tests.report import synthetic
 
 import evolute
+from evolute.cli.report import report as write_report
 from evolute.dashboard.app import application
 from evolute.dashboard.guard import is_loopback
 from evolute.dashboard.shelf import Shelf
@@ -164,3 +166,26 @@ def test_no_policy_is_offered_by_a_learner_that_has_none(tmp_path):
 def test_runs_from_before_suffixes_were_recorded_offer_what_their_learner_exports(learner, suffix):
     old = {key: value for key, value in RunMeta(learner=learner).to_json().items() if key != "policy_suffix"}
     assert RunMeta.from_json(old).policy_suffix == suffix
+
+
+def test_a_member_has_a_page_of_its_own(client):
+    page = client.get("/api/run/one/member/2").json()
+    assert (page["member"], page["plays"]) == (2, False)
+    assert [chart["key"] for chart in page["charts"]][:2] == ["curve", "metric-loss"]
+    assert client.get("/api/run/one/member/4").json() == {"error": "there is no member 4: one has members 0 to 3"}
+    assert client.get("/api/run/none/member/0").status_code == 404
+    assert client.get("/api/run/one/member/x").status_code == 404
+    assert "there is no member-0.gif" in client.get("/download/one/member-0.gif").json()["error"]
+
+
+def test_a_member_is_recorded_when_asked_for(tmp_path):
+    small = {"envs": 2, "unroll": 16, "minibatches": 1, "widths": [4]}
+    evolute.run("ppo", env="cartpole", population=2, interval=32, stop={"turns": 1}, ppo=small, evaluation={"members": 0},
+                folder=tmp_path / "runs" / "run", display="none")  # fmt: skip
+    client = TestClient(application(Shelf([tmp_path / "runs"])), base_url="http://127.0.0.1:8188")
+    assert client.get("/api/run/run/member/1").json()["plays"]
+    with Image.open(io.BytesIO(client.get("/download/run/member-1.gif").content)) as video:
+        assert video.n_frames > 1
+    assert "no member 7" in client.get("/download/run/member-7.gif").json()["error"]
+    write_report(tmp_path / "runs" / "run", tmp_path / "run.html", video=True)
+    assert "data:image/gif;base64,R0lGOD" in (tmp_path / "run.html").read_text()

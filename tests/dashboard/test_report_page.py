@@ -90,3 +90,31 @@ def test_hostile_names_and_values_do_nothing(browser, tmp_path):
         assert visit.errors == []
         assert visit.page.locator("img").count() == 0
         assert synthetic.EVIL in visit.page.inner_text("body")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 390])
+def test_each_member_has_a_page(browser, report, theme, width):
+    with Visit(browser, color_scheme=theme, offline=True, viewport={"width": width, "height": 900}) as visit:
+        visit.page.goto(report.as_uri())
+        best = visit.column(".members", 1)[0]
+        visit.page.locator(".members tbody a").first.click()
+        visit.page.get_by_role("heading", name=f"member {best}", exact=True).wait_for()
+        assert "the best of the run" in visit.page.inner_text("main")
+        keys = visit.page.eval_on_selector_all("main > div:not([hidden]) .chart", "all => all.map(chart => chart.dataset.key)")
+        assert keys[0] == "curve"
+        assert {"metric-loss", "hparam-lr"} <= set(keys)
+        assert visit.inked("curve") > 0.005
+        assert visit.fits()
+        visit.page.get_by_role("link", name="← the run").click()
+        visit.page.locator('[data-key="curves-by-line"] canvas').wait_for(state="visible")
+        assert visit.page.get_by_role("heading", name=f"member {best}", exact=True).count() == 0
+        assert visit.errors == []
+
+
+def test_numbers_keep_their_digits(browser, report):
+    """Counts are whole, and small values are not rounded away."""
+    with Visit(browser, offline=True) as visit:
+        visit.page.goto(report.as_uri())
+        shown = visit.page.evaluate("[201728, 0.0010642, 1613824, 123.456, 1e-7, null].map(Charts.number)")
+        assert shown == ["201,728", "0.0010642", "1,613,824", "123.46", "1e-7", "–"]

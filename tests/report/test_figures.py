@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from tests.report import synthetic
 
 import evolute
 from evolute.core.population import descent
+from evolute.report.data.member_page import member_page
 from evolute.report.figures import diversity, importance, model, speed
 from evolute.report.figures.all import charts
 from evolute.report.figures.chart import BUDGET, to_json
@@ -212,3 +214,49 @@ def missing():
     import pandas
 
     return pandas.NA
+
+
+def learnt(tmp_path, **settings):
+    """A run whose learner reports metrics: one that is the score, one that never changes, one that only some turns have."""
+
+    def train(state, hparams, steps, seed):
+        total = (0 if state is None else state) + hparams["x"]
+        metrics = {"score": total, "return": total, "entropy": 1 / total, "constant": 3.0, "unknown": None}
+        return total, {**metrics, **({"test_return": total / 2} if total > 2 else {})}
+
+    space = {"x": evolute.Float(0.1, 1), "kind": evolute.Choice("a", "b")}
+    settings = {"population": 4, "stop": {"turns": 6}, "display": "none", **settings}
+    return TurnTable.read(evolute.run(train, space=space, folder=tmp_path / "run", **settings).folder)
+
+
+def test_metrics_of_the_learner_are_drawn_along_lines_of_descent(tmp_path):
+    table = learnt(tmp_path)
+    drawn = {chart.key: chart for chart in charts(table) if chart.key.startswith("metric-")}
+    assert list(drawn) == ["metric-test_return", "metric-entropy"], "not the score again, and nothing that never changes"
+    winner = next(series for series in drawn["metric-entropy"].series if series.role == "winner")
+    assert list(winner.y) == pytest.approx([1 / table.score[row] for row in table.best_line])
+    assert list(winner.x) == [table.line_steps[row] for row in table.best_line]
+    tested = next(series for series in drawn["metric-test_return"].series if series.role == "winner")
+    assert list(tested.y) == pytest.approx([table.score[row] / 2 for row in table.best_line if table.score[row] > 2])
+
+
+def test_a_member_has_a_page_with_its_curve_and_its_hyper_parameters(tmp_path):
+    table = learnt(tmp_path)
+    for slot in range(4):
+        page = member_page(table, slot)
+        line = table.ancestry(table.latest[slot])
+        keys = [chart["key"] for chart in page["charts"]]
+        assert keys == ["curve", "metric-test_return", "metric-entropy", "hparam-x", "hparam-kind"]
+        assert page["charts"][0]["series"][0]["y"] == pytest.approx([table.score[row] for row in line], rel=1e-5)
+        assert [row[1] for row in page["schedule"]] == [table.member[row] for row in line]
+        assert [row[3] for row in page["schedule"]] == pytest.approx([table.hparams[row]["x"] for row in line], rel=1e-5)
+        assert page["best"] == (slot == table.member[table.best])
+        json.dumps(page, allow_nan=False)
+
+
+def test_the_pages_of_a_large_population_stay_small(tmp_path):
+    table = TurnTable.read(synthetic.synthetic(tmp_path / "run", members=64, turns=300))
+    points = sum(
+        len(series["x"]) for slot in range(64) for one in member_page(table, slot)["charts"] for series in one["series"]
+    )
+    assert points < 2 * BUDGET

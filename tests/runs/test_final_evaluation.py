@@ -300,10 +300,11 @@ def test_episodes_on_the_host_can_be_stopped_at_any_time(tmp_path, learner):
     calls = []
 
     def progress(share, note):
-        calls.append(share)
+        calls.extend([] if note else [share])  # a note is about compiling
         if len(calls) == 3:
             raise LeftError
 
     with pytest.raises(LeftError):
         run.best.evaluate(seed=1, episodes=500, progress=progress)
-    assert len(calls) == 3
+    assert calls == sorted(calls)
+    assert calls[-1] < 0.5

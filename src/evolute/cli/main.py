@@ -217,11 +217,12 @@ def plot(
 def report(
     folder: RunFolder,
     path: Annotated[Path | None, typer.Option("-o", "--out", help="File to write; by default <run>.html here.")] = None,
+    video: Annotated[bool, typer.Option("--video", help="Record an episode of each member that was evaluated.")] = False,
 ) -> None:
-    """Write a run's plots and tables into one HTML file. It needs no network."""
+    """Write a run's plots and tables, and a page for each member, into one HTML file. It needs no network."""
     from evolute.cli.report import report
 
-    report(located(folder), path)
+    report(located(folder), path, video=video)
 
 
 @app.command()

@@ -12,14 +12,14 @@ from rich.console import Console
 from evolute.cli.agents import chosen
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
-from evolute.core.protocols import ExportablePolicy, PlaysEitherWay, Seats
-from evolute.policy import Policy
+from evolute.core.protocols import PlaysEitherWay, Seats
 from evolute.report import formats
 from evolute.report.formats import who
 from evolute.runs.assemble import assembled
 from evolute.runs.export import exportable
 from evolute.runs.result import Agent, Run
 from evolute.runs.states import choices_of, remembered
+from evolute.runs.video import record
 from evolute.store.error import StoreError
 from evolute.store.evaluation import WAYS
 
@@ -75,27 +75,11 @@ def play(
         spread = f"lowest {result['lowest']:.4g}, highest {result['highest']:.4g}"
         print(f"return {result['mean']:.4g} ± {result['deviation']:.3g} ({spread})")
     if video is not None:
-        result["frames"] = _record(folder, config, exportable(agent), video, seed, greedy=greedy)
+        result["frames"] = record(agent, video, seed=seed, greedy=greedy)
         if not as_json:
             print(f"wrote {video} ({result['frames']} frames, {formats.size(video.stat().st_size)})")
     if as_json:
         print(json.dumps(result))
-
-
-def _record(folder: Path, config: Config, policy: ExportablePolicy, video: Path, seed: int, *, greedy: bool) -> int:
-    """Record one episode as a video; returns the number of its frames."""
-    from evolute.envs.render import render_episode
-    from evolute.envs.video import write
-
-    assert config.env is not None
-    spec = config.env.with_name(str(choices_of(folder).get("env", config.env.name)))
-    rng = np.random.default_rng(seed)
-    policy.reset()
-    flat = isinstance(policy, Policy)
-    try:
-        return write(render_episode(spec, lambda obs: policy(obs, greedy=greedy, rng=rng), flat=flat, seed=seed), video)
-    except (ValueError, OSError) as error:
-        raise ConfigError(str(error)) from error
 
 
 def _agent(folder: Path, member: int | None) -> tuple[Agent, Config]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from evolute.cli.files import write
@@ -10,16 +11,35 @@ from evolute.report.data.hints import hints
 from evolute.runs.turns import TurnTable
 from evolute.store.error import StoreError
 
+FRAMES = 1000
+"""The longest video in a report."""
 
-def report(folder: Path, path: Path | None) -> None:
-    """Write a run's plots and tables into one HTML file."""
+
+def report(folder: Path, path: Path | None, *, video: bool = False) -> None:
+    """Write a run's plots and tables into one HTML file, with videos of those that were evaluated if asked to."""
     from evolute.report import html
 
     table = finished_turns(folder)
     path = path or Path(f"{table.name}.html")
-    write(path, html.report(table))
+    write(path, html.report(table, _videos(table) if video else None))
     announce(path, table)
     print(f"open it in a browser: {path.resolve().as_uri()}")
+
+
+def _videos(table: TurnTable) -> dict[int, bytes]:
+    """An episode of the best member and of each other that was evaluated after the run, as GIFs."""
+    from evolute.api import load
+    from evolute.runs.video import record
+
+    run = load(table.folder)
+    slots = dict.fromkeys([run.best.member, *(one.member for one in table.meta.evaluations)])
+    videos = {}
+    with tempfile.TemporaryDirectory(prefix="evolute-") as scratch:
+        for slot in slots:
+            agent, path = run.member(slot), Path(scratch) / f"{slot}.gif"
+            record(agent, path, seed=1, greedy=agent.greedy, limit=FRAMES)
+            videos[slot] = path.read_bytes()
+    return videos
 
 
 def finished_turns(folder: Path) -> TurnTable:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from evolute.config.error import ConfigError
 from evolute.core.order import Json
 from evolute.core.protocols import LostError
-from evolute.dashboard.downloads import NoDownloadError, downloaded
+from evolute.dashboard.downloads import NoDownloadError, downloaded, plays
 from evolute.dashboard.guard import Guard
 from evolute.dashboard.shelf import Shelf
 from evolute.store.error import StoreError
@@ -29,6 +29,7 @@ PULSE = 1.0
 ASSETS = {
     "charts.js": "text/javascript",
     "run.js": "text/javascript",
+    "member.js": "text/javascript",
     "dashboard.js": "text/javascript",
     "style.css": "text/css",
 }
@@ -43,6 +44,7 @@ def application(shelf: Shelf, token: str | None = None) -> Starlette:
         Route("/static/{name}", views.asset),
         Route("/api/runs", views.runs),
         Route("/api/run/{name}", views.run),
+        Route("/api/run/{name}/member/{slot:int}", views.member),
         Route("/api/compare", views.compare),
         Route("/api/events", views.events),
         Route("/download/{name}/{file}", views.download),
@@ -73,6 +75,10 @@ class Views:
         shown = await _answered(lambda: self.shelf.shown(name, PATIENCE))
         return JSONResponse({"reading": True}, 202) if shown is None else _json(shown)
 
+    async def member(self, request: Request) -> Response:
+        name, slot = request.path_params["name"], request.path_params["slot"]
+        return _json(await _answered(lambda: self._member(name, slot)))
+
     async def compare(self, request: Request) -> Response:
         names = request.query_params.getlist("run")
         return _json(await _answered(lambda: self._compared(names)))
@@ -91,6 +97,15 @@ class Views:
             media_type="application/octet-stream",
             headers={"content-disposition": f'attachment; filename="{safe.encode("ascii", "replace").decode()}"'},
         )
+
+    def _member(self, name: str, slot: int) -> Json:
+        from evolute.report.data.member_page import member_page
+        from evolute.runs.turns import TurnTable
+
+        table = TurnTable.read(self.shelf.runs()[name])
+        if slot >= table.size:
+            raise ConfigError(f"there is no member {slot}: {name} has members 0 to {table.size - 1}")
+        return {**member_page(table, slot), "plays": plays(table.meta)}
 
     def _compared(self, names: list[str]) -> Json:
         from evolute.report.data.compare import charts, comparison

@@ -1,8 +1,10 @@
-"""The files that can be downloaded from a run's page: the best schedule, and the best policy if its learner exports one."""
+"""The files that can be downloaded from a run's page: the best schedule, and if its learner exports policies the best one's,
+and videos of members."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,9 @@ from pathlib import Path
 from evolute.store.journal import Journal
 from evolute.store.meta import RunMeta
 
+VIDEO = re.compile(r"member-(\d{1,6})\.gif")
+FRAMES = 1000
+"""The longest video."""
 SCHEDULES = {"schedule.yaml": "yaml", "schedule.csv": "csv"}
 
 
@@ -25,11 +30,30 @@ def offered(meta: RunMeta) -> list[str]:
 def downloaded(folder: Path, name: str) -> bytes:
     """The content of one of the files that a run offers."""
     with contextlib.closing(Journal.read(folder)) as journal:
-        names = offered(journal.meta)
+        meta = journal.meta
+    names = offered(meta)
+    if (asked := VIDEO.fullmatch(name)) and plays(meta):
+        return _video(folder, int(asked[1]))
     if name not in names:
         raise NoDownloadError(f"there is no {name}; there are {', '.join(names)}")
     make: Callable[[Path, str], bytes] = _schedule if name in SCHEDULES else _policy
     return make(folder, name)
+
+
+def plays(meta: RunMeta) -> bool:
+    """Whether there may be videos of a run's members."""
+    return meta.policy_suffix is not None and bool(meta.identity.get("env"))
+
+
+def _video(folder: Path, slot: int) -> bytes:
+    from evolute.api import load
+    from evolute.runs.video import record
+
+    agent = load(folder).member(slot)
+    with tempfile.TemporaryDirectory(prefix="evolute-") as scratch:
+        path = Path(scratch) / "video.gif"
+        record(agent, path, seed=1, greedy=agent.greedy, limit=FRAMES)
+        return path.read_bytes()
 
 
 def _schedule(folder: Path, name: str) -> bytes:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
+from collections.abc import Mapping
 from importlib import resources
 
 from evolute.core.order import Json
+from evolute.report.data.member_page import member_page
 from evolute.report.data.page import page_data
 from evolute.runs.turns import TurnTable
 
+SCRIPTS = ("charts.js", "run.js", "member.js", "report.js")
 
-def report(table: TurnTable) -> str:
-    """The page of one run."""
-    start = 'new RunPage.Page(document.querySelector("main"), JSON.parse(document.getElementById("data").textContent));'
-    return page(f"{table.name} – Evolute", page_data(table), scripts=[asset("charts.js"), asset("run.js"), start])
+
+def report(table: TurnTable, videos: Mapping[int, bytes] | None = None) -> str:
+    """The pages of one run and its members; `videos` are GIFs of members."""
+    pages = [member_page(table, slot) for slot in range(table.size)]
+    for slot, video in (videos or {}).items():
+        pages[slot]["video"] = f"data:image/gif;base64,{base64.b64encode(video).decode()}"
+    data = {**page_data(table), "pages": pages}
+    return page(f"{table.name} – Evolute", data, scripts=[asset(name) for name in SCRIPTS])
 
 
 def page(title: str, data: Json, *, scripts: list[str]) -> str:

@@ -146,6 +146,18 @@ class TurnTable:
         }
 
     @cached_property
+    def metric_columns(self) -> dict[str, Numbers]:
+        """Every metric that is a number, as learners report it for each turn: NaN where there is none."""
+        found: dict[str, Numbers] = {}
+        for row, text in enumerate(self.metrics):
+            for name, value in json.loads(text).items() if text else ():
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    if name not in found:
+                        found[name] = np.full(len(self), np.nan)
+                    found[name][row] = value
+        return found
+
+    @cached_property
     def founder(self) -> Numbers:
         """The row of fresh weights that each row descends from."""
         found = np.arange(len(self))

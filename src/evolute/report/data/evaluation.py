@@ -50,9 +50,10 @@ def _sentences(found: Evaluation, meta: RunMeta) -> Iterator[str]:
         if differ(found, other):
             yield f"{WAYS[other.greedy]} instead: {_figure(other)}"
     refs = dict.fromkeys(one.ref for one in meta.evaluations if one.ref != found.ref)
-    others = [f"member {ref.member} {number(ways(meta.evaluations, ref)[0].mean)}" for ref in refs]
-    if others:
-        yield f"chosen among {len(others) + 1} by that return; the others: {', '.join(others)}"
+    others = [ways(meta.evaluations, ref)[0] for ref in refs]
+    if any(one.mean != found.mean for one in others):
+        named = ", ".join(f"member {one.member} {number(one.mean)}" for one in others)
+        yield f"chosen among {len(others) + 1} by that return; the others: {named}"
 
 
 def _figure(one: Evaluation) -> str:

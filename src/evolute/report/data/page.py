@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from evolute.core.order import Json
 from evolute.report import formats
 from evolute.report.data.evaluation import evaluation_data
 from evolute.report.data.hints import hints
 from evolute.report.data.members import table_row
+from evolute.report.data.plain import plain
 from evolute.report.figures.all import sections
 from evolute.report.figures.chart import short, to_json
 from evolute.report.figures.downsample import every, stride
@@ -56,15 +55,6 @@ def facts(table: TurnTable) -> list[list[str]]:
         ["rescued members", f"{found['rescued']:,.0f}"],
         ["disk", formats.size(folders.size(table.folder))],
     ]
-
-
-def plain(value: Any) -> Json:
-    """A hyper-parameter's value in a cell: a number or a text."""
-    if isinstance(value, bool) or value is None:
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return short(value)
-    return str(value)
 
 
 def _member(table: TurnTable, slot: int) -> dict[str, Json]:

@@ -17,7 +17,8 @@ def by_member(table: TurnTable) -> Chart:
     """The score of every member over the steps of its slot; the winner's ancestry in front."""
     step = stride(len(table))
     series = [
-        _points(table, every(rows, step), table.member_steps, f"member {slot}", "member") for slot, rows in slots(table).items()
+        _points(table.score, every(rows, step), table.member_steps, f"member {slot}", "member")
+        for slot, rows in slots(table).items()
     ]
     series += _ancestry(table, step)
     return Chart(
@@ -32,14 +33,27 @@ def by_member(table: TurnTable) -> Chart:
 
 def by_line(table: TurnTable) -> Chart:
     """The score along lines of descent: a child begins at the point of its parent, so that no curve jumps."""
+    series, note = line_series(table, table.score, BUDGET)
+    return Chart(
+        "curves-by-line",
+        "Score along each line of descent",
+        Axis("environment steps along the line"),
+        Axis(score_label(table)),
+        series,
+        joined("A line begins at its parent's point. Grey lines died out.", note),
+    )
+
+
+def line_series(table: TurnTable, values: Numbers, budget: int) -> tuple[list[Series], str]:
+    """Values along lines of descent, the winner's in front, and what was left out to keep within a budget of points."""
     alive = living(table)
-    whole = len(table) <= BUDGET
+    whole = len(table) <= budget
     chosen = np.flatnonzero(~table.failed) if whole else np.flatnonzero(alive)
-    step = stride(len(chosen))
+    step = stride(len(chosen), budget)
     died = "" if whole else f"{int((~alive & ~table.failed).sum()):,} turns of lines that died out are left out."
     series = [
         _points(
-            table,
+            values,
             every(chain, step),
             table.line_steps,
             f"line through member {table.member[chain[-1]]}",
@@ -48,16 +62,8 @@ def by_line(table: TurnTable) -> Chart:
         for chain in chains(table, chosen)
     ]
     series.sort(key=lambda part: part.role == "living")
-    winner = every(table.best_line, step)
-    series.append(_points(table, winner, table.line_steps, WINNER, "winner"))
-    return Chart(
-        "curves-by-line",
-        "Score along each line of descent",
-        Axis("environment steps along the line"),
-        Axis(score_label(table)),
-        [part for part in series if len(part.x)],
-        joined("A line begins at its parent's point. Grey lines died out.", sampling_note(step), died),
-    )
+    series.append(_points(values, every(table.best_line, step), table.line_steps, WINNER, "winner"))
+    return [part for part in series if len(part.x)], joined(sampling_note(step), died)
 
 
 def slots(table: TurnTable) -> dict[int, Numbers]:
@@ -110,12 +116,12 @@ def _ancestry(table: TurnTable, step: int) -> list[Series]:
         pieces[slot][-1].append(row)
         before = slot
     return [
-        _points(table, every(piece, step), table.member_steps, f"{WINNER} (member {slot})", "winner")
+        _points(table.score, every(piece, step), table.member_steps, f"{WINNER} (member {slot})", "winner")
         for slot, parts in pieces.items()
         for piece in parts
     ]
 
 
-def _points(table: TurnTable, rows: Numbers, x: Numbers, name: str, role: str) -> Series:
-    rows = rows[~np.isnan(table.score[rows])] if len(rows) else rows
-    return Series(name, x[rows].tolist(), table.score[rows].tolist(), role)  # type: ignore[arg-type]
+def _points(values: Numbers, rows: Numbers, x: Numbers, name: str, role: str) -> Series:
+    rows = rows[~np.isnan(values[rows])] if len(rows) else rows
+    return Series(name, x[rows].tolist(), values[rows].tolist(), role)  # type: ignore[arg-type]

@@ -23,8 +23,9 @@ const Charts = (() => {
   function number(value) {
     if (value === null || value === undefined) return "–";
     if (typeof value !== "number") return String(value);
+    if (Number.isSafeInteger(value)) return value.toLocaleString("en");
     if (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6)) return Number(value.toPrecision(4)).toExponential();
-    return Number(value.toPrecision(5)).toLocaleString("en");
+    return value.toLocaleString("en", { maximumSignificantDigits: 5 });
   }
 
   function tick(value) {
@@ -65,7 +66,7 @@ const Charts = (() => {
       const value = factor * 10 ** power;
       if (value >= low * 0.999 && value <= high * 1.001) ticks.push(value);
     }
-    return ticks.length > 1 ? ticks : [low, high];
+    return ticks.length > 1 ? ticks : [low, high].map((value) => Number(value.toPrecision(3)));
   }
 
   function scale(axis, values, from, to, padding, zero) {
@@ -160,13 +161,14 @@ const Charts = (() => {
       const ink = css.getPropertyValue("--ink").trim(), grid = css.getPropertyValue("--grid").trim();
       const bars = spec.series.some((series) => series.kind === "bars");
       context.font = "12px system-ui, sans-serif";
-      const wide = spec.y.categories.length ? Math.min(150, Math.max(...spec.y.categories.map((w) => context.measureText(w).width)) + 30) : 66;
       const slanted = bars && spec.x.categories.length > 0 && Math.max(...spec.x.categories.map((w) => context.measureText(w).width)) > width / spec.x.categories.length - 20;
-      const box = { left: wide, right: width - 12, top: 10, bottom: height - (slanted ? 90 : 42) };
-      this.box = box;
+      const box = { left: 0, right: width - 12, top: 10, bottom: height - (slanted ? 90 : 42) };
       const spreads = spec.series.filter((series) => series.spread).map((series) => series.y.flatMap((y, at) => y === null ? [] : [y - series.spread[at], y + series.spread[at]]));
-      const xs = scale(spec.x, spec.series.map((series) => series.x), box.left, box.right, bars ? 0.03 : 0.01);
       const ys = scale(spec.y, [...spec.series.map((series) => series.y), ...spreads], box.bottom, box.top, 0.04, bars);
+      const wide = Math.max(56, Math.min(150, Math.max(...ys.ticks.map(([, text]) => context.measureText(text).width)) + 30));
+      box.left = wide;
+      this.box = box;
+      const xs = scale(spec.x, spec.series.map((series) => series.x), box.left, box.right, bars ? 0.03 : 0.01);
       Object.assign(this, { px: xs.place, py: ys.place });
       context.clearRect(0, 0, width, height);
       context.strokeStyle = grid;

@@ -63,8 +63,37 @@
         const root = create("div");
         const files = run.downloads.map((name) => create("a", { href: `/download/${path}/${name}`, textContent: name }));
         main.replaceChildren(root, create("p", { className: "downloads" }, "download: ", ...files.flatMap((file) => [file, " "])));
-        page = new RunPage.Page(root, run);
+        page = new RunPage.Page(root, run, (slot) => `#/run/${path}/${slot}`);
         RunPage.redraw(page);
+      },
+    };
+  }
+
+  // One member of a run. Its video is recorded when asked for, which takes a while.
+  function memberView(id, slot) {
+    const path = encodeURIComponent(id);
+    main.replaceChildren(create("p", { className: "soft", textContent: `reading member ${slot} of ${id} …` }));
+    const video = create("div"), said = create("p", { className: "soft" });
+    const record = create("button", { type: "button", textContent: "record an episode" });
+    video.append(record, said);
+    record.addEventListener("click", async () => {
+      record.disabled = true;
+      said.textContent = "recording …";
+      const answer = await fetch(`/download/${path}/member-${slot}.gif`);
+      if (answer.ok) {
+        const reader = new FileReader();
+        reader.addEventListener("load", () => video.replaceChildren(create("img", { src: reader.result, alt: `an episode of member ${slot}` })));
+        reader.readAsDataURL(new Blob([await answer.arrayBuffer()], { type: "image/gif" }));
+      } else {
+        said.textContent = (await answer.json()).error;
+        record.disabled = false;
+      }
+    });
+    return {
+      concerns: (changed) => changed.includes(id),
+      async refresh() {
+        const member = await ask(`/api/run/${path}/member/${slot}`);
+        MemberPage.show(main, member, { back: `#/run/${path}`, video: member.plays ? video : null });
       },
     };
   }
@@ -112,12 +141,12 @@
   }
 
   function route() {
-    const [, kind, rest] = location.hash.split("/");
+    const [, kind, rest, slot] = location.hash.split("/");
     const names = rest ? rest.split(",").map(decodeURIComponent) : [];
     trail.replaceChildren(kind === "run" ? names[0] : kind === "compare" ? "comparison" : "");
     document.title = kind === "run" ? `${names[0]} – Evolute` : "Evolute";
     main.replaceChildren();
-    view = kind === "run" ? runView(names[0]) : kind === "compare" ? compareView(names) : listView();
+    view = kind === "run" ? (slot === undefined ? runView(names[0]) : memberView(names[0], Number(slot))) : kind === "compare" ? compareView(names) : listView();
     refresh();
   }
 

@@ -2,13 +2,15 @@
 "use strict";
 const RunPage = (() => {
   const { Chart, create, number, sortable } = Charts;
+
   function members(run) {
     const columns = ["member", "score", "turns", "steps", "weights", ...run.hparams];
     return [columns, run.members.map((one) => [one.member, one.score, one.turns, one.steps, one.weights, ...one.values])];
   }
 
   class Page {
-    constructor(root, run) {
+    // `link` gives the address of a member's page.
+    constructor(root, run, link) {
       this.root = root;
       this.run = run;
       this.charts = new Map();
@@ -19,7 +21,8 @@ const RunPage = (() => {
       this.grids = new Map();
       const [columns, rows] = members(run);
       const best = (row) => this.run.best !== null && row[0] === this.run.best.member;
-      this.table = sortable(columns, rows, { sort: 1, falling: true, mark: (row) => best(row) });
+      const cell = (value, column) => column === 0 ? create("a", { href: link(value), textContent: String(value) }) : null;
+      this.table = sortable(columns, rows, { sort: 1, falling: true, mark: (row) => best(row), cell });
       this.schedule = create("div", { className: "scroll" });
       this.notes = create("ul");
       root.replaceChildren(

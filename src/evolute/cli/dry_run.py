@@ -17,7 +17,7 @@ JOURNAL_BYTES = 600
 """Roughly what one turn takes in the journal."""
 
 
-def print_dry_run(config: Config, existing: Path | None, out: IO[str]) -> None:
+def print_dry_run(config: Config, existing: Path | None, notice: str | None, out: IO[str]) -> None:
     """Print what would run."""
     rows = [(key, plain_value(setting.value), setting.source) for key, setting in config.given.items()]
     rows += [(key, plain_value(value), "default") for key, value in config.defaults.items() if value is not None]
@@ -29,6 +29,8 @@ def print_dry_run(config: Config, existing: Path | None, out: IO[str]) -> None:
     print(file=out)
     for label, text in _expected(config, existing).items():
         print(f"{label + ':':10} {text}", file=out)
+    if notice is not None:
+        print(f"{'note:':10} {notice}", file=out)
 
 
 def _evolved(key: str, config: Config) -> bool:

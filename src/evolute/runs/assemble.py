@@ -14,6 +14,7 @@ from evolute.core.order import Json
 from evolute.core.protocols import Learner, Plan, Strategy
 from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
+from evolute.runs.code import fingerprints
 
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
@@ -66,6 +67,7 @@ def described(config: Config) -> dict[str, Json]:
     settings = config.settings
     return {
         "identity": config.identity,
+        "code": fingerprints(config),
         "config": {key: [plain_value(setting.value), setting.source] for key, setting in config.given.items()},
         "population": settings.population,
         "learner": config.learner.name,

@@ -7,6 +7,7 @@ comments, blank lines and docstrings do not count. Installed packages and Evolut
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dis
 import functools
@@ -41,11 +42,11 @@ def fingerprint(thing: Any) -> str | None:
 
 
 def file_fingerprint(path: Path) -> str:
-    """The fingerprint of a program in a file: of its compiled code if it is Python, else of its bytes."""
+    """The fingerprint of a program in a file: of its statements if it is Python, else of its bytes."""
     content = path.read_bytes()
     if path.suffix == ".py":
         with contextlib.suppress(SyntaxError, ValueError):
-            content = "\n".join(_described(compile(content, "", "exec", optimize=2))).encode()
+            content = ast.unparse(ast.parse(content)).encode()
     return hashlib.blake2b(content, digest_size=SIZE).hexdigest()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from evolute.config.declared import built
 from evolute.config.error import ConfigError
+from evolute.config.idle import idle_settings
 from evolute.config.resolve import Config, plain_value
 from evolute.core.loop import Setup
 from evolute.core.order import Json
@@ -85,9 +86,10 @@ def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
     examples = [{**config.learner.settings, **config.space.sample(rng)} for _ in range(EXAMPLES)]
     limit = f"no limit was set, so the run stops after {config.stop.turns} turns; set stop.turns or steps for another"
     try:
-        return [*([limit] if config.open_ended else []), *learner.advice(config.settings.interval, examples)]
+        advice = learner.advice(config.settings.interval, examples)
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
+    return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
 
 
 def _learner(config: Config, choices: Mapping[str, Json]) -> Learner[Any]:

@@ -46,6 +46,7 @@ def run(
     name: str | None = None,
     folder: str | Path | None = None,
     new: bool = False,
+    edited: bool = False,
     display: Literal["auto", "none"] = "auto",
     **sections: Mapping[str, Any],
 ) -> Run:
@@ -82,6 +83,8 @@ def run(
         name: First part of a new run folder's name.
         folder: The run's folder itself; by default the next free one in `runs`.
         new: Start a new run even if one with the same config is unfinished.
+        edited: Continue an unfinished run although your code (learner, environment or strategy) has changed since; by
+            default edited code starts a new run.
         display: `"auto"` shows progress in a way that suits the terminal, `"none"` shows nothing.
         **sections: Settings of plug-ins by their name, as in `pbt={"quantile": 0.2}`.
 
@@ -130,7 +133,7 @@ def run(
     }
     files = [config] if isinstance(config, (str, Path)) else config
     layers = [*_preset(preset), *(file(Path(path)) for path in files), python(arguments)]
-    how = Launch(folder=None if folder is None else Path(folder), new=new)
+    how = Launch(folder=None if folder is None else Path(folder), new=new, edited=edited)
     resolution = resolved(stack(layers))
     with _display(display) as progress:
         return _led(resolution, lambda: launch(resolution, progress.watching(how)))

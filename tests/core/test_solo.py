@@ -246,6 +246,8 @@ def test_user_code_that_changes_its_hyper_parameters_changes_no_order(change):
         (({}, {}), "have no 'score'"),
         (({}, {"loss": 1.0, 3: 2.0}), "have no 'score'"),
         (({}, {"loss": 1.0}), "['loss'] have no 'score', which is what members are compared by"),
+        (({}, {"loss": 1.0}), "set score=-loss to compare by that (the minus sign minimises it)"),
+        (({}, {"length": 3.0, "reward": 1.0}), "set score=reward to compare by that"),
         (({}, {"score": np.zeros(3)}), "the metric 'score' must be one number, and is of shape (3,)"),
         (({}, {"score": np.zeros(1)}), "the metric 'score' must be one number, and is of shape (1,)"),
         (({}, {"score": "high"}), "the metric 'score' must be one number, and is of str"),

@@ -61,7 +61,7 @@ def test_actions_that_can_not_be_given_are_told(space):
         (Discrete(3), "one of 3 choices"),
         (MultiDiscrete([3, 2]), "one each of 3, 2 choices"),
         (MultiBinary((2, 3)), "6 switches"),
-        (Dict(a=Discrete(2), b=Box(0.0, 1.0, (2,))), "a: one of 2 choices; b: 2 numbers (float32)"),
+        (Dict(a=Discrete(2), b=Box(0.0, 1.0, (2,))), "a dict of a (one of 2 choices) and b (2 numbers (float32))"),
     ],
 )
 def test_spaces_in_words(space, words):

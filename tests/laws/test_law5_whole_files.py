@@ -61,7 +61,7 @@ def test_a_run_folder_that_was_not_finished_is_no_run(tmp_path, die_at, point):
     with pytest.raises(Killed):
         folders.create(None, tmp_path, "toy", RunMeta(identity={"a": 1}))
     assert folders.runs(tmp_path) == []
-    assert folders.unfinished(tmp_path, lambda identity: True) is None
+    assert folders.unfinished(tmp_path, lambda meta: True) is None
 
 
 def test_a_transaction_that_was_not_finished_leaves_nothing(tmp_path, die_at):

@@ -20,9 +20,9 @@ folder, trouble = Path(sys.argv[1]), sys.argv[2]
 
 def train(state, hparams, steps, seed):
     turn = 0 if state is None else state["turn"]
-    if turn == 30 and trouble == "full":
+    if turn == 30 and sys.argv[2] == "full":
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
-    if turn == 30 and trouble == "read-only":
+    if turn == 30 and sys.argv[2] == "read-only":
         folder.chmod(0o555)
         (folder / "checkpoints").chmod(0o555)
         os.getuid() or os.setuid(65534)  # to root no folder is read-only

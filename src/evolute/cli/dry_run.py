@@ -11,13 +11,13 @@ from evolute.core.population import Population
 from evolute.core.rng import stream
 from evolute.core.tree import pack
 from evolute.report import formats
-from evolute.runs.assemble import assembled
+from evolute.runs.assemble import Parts, assembled
 
 JOURNAL_BYTES = 600
 """Roughly what one turn takes in the journal."""
 
 
-def print_dry_run(config: Config, existing: Path | None, out: IO[str]) -> None:
+def print_dry_run(config: Config, existing: Path | None, notice: str | None, out: IO[str]) -> None:
     """Print what would run."""
     rows = [(key, plain_value(setting.value), setting.source) for key, setting in config.given.items()]
     rows += [(key, plain_value(value), "default") for key, value in config.defaults.items() if value is not None]
@@ -27,8 +27,11 @@ def print_dry_run(config: Config, existing: Path | None, out: IO[str]) -> None:
         evolved = "  evolved" if _evolved(key, config) else ""
         print(f"  {key:{width}}  {value}  ({source}){evolved}", file=out)
     print(file=out)
-    for label, text in _expected(config, existing).items():
+    parts = assembled(config, {})
+    for label, text in _expected(parts, existing).items():
         print(f"{label + ':':10} {text}", file=out)
+    for text in filter(None, [notice, *parts.advice]):
+        print(f"{'note:':10} {text}", file=out)
 
 
 def _evolved(key: str, config: Config) -> bool:
@@ -36,19 +39,31 @@ def _evolved(key: str, config: Config) -> bool:
     return section == config.learner.name and name in config.space
 
 
-def _expected(config: Config, existing: Path | None) -> dict[str, str]:
-    orders, shapes, state = _first(config)
+def _expected(parts: Parts, existing: Path | None) -> dict[str, str]:
+    config = parts.config
+    orders, shapes, state = _first(parts)
     turns = config.stop.horizon(config.settings.interval)
     size = len(orders)
-    steps = size * (config.settings.stop.steps or (turns or 0) * config.settings.interval)
+    each = _steps(config, turns or 0)
     new = f"a new folder {Path(config.settings.runs) / config.name}-N"
     return {
         "members": f"{size}, in {formats.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
-        "turns": f"{turns:,} of each member, {config.settings.interval:,} steps each" if turns else "until the run is stopped",
-        "steps": f"{steps:,} of the whole population" if turns else "until the run is stopped",
+        "turns": f"{turns:,} of each member, {_by_turn(config, each)}" if turns else "until the run is stopped",
+        "steps": f"{size * each:,} of the whole population, {each:,} of each member" if turns else "until the run is stopped",
         "disk": f"{_disk(config, size, turns or 0, state)}; journal {formats.size(JOURNAL_BYTES * size * (turns or 0))}",
         "run": f"resumes {existing}" if existing else new,
     }
+
+
+def _steps(config: Config, turns: int) -> int:
+    """The steps of one member."""
+    most = turns * config.settings.interval
+    return most if config.settings.stop.steps is None else min(most, config.settings.stop.steps)
+
+
+def _by_turn(config: Config, each: int) -> str:
+    interval = min(config.settings.interval, each)
+    return f"{interval:,} steps each" + (f" and {each % interval:,} in the last" if each % interval else "")
 
 
 def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
@@ -58,10 +73,9 @@ def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
     return f"checkpoints at most {formats.size(most * state)} ({most:,} states of {formats.size(state)})"
 
 
-def _first(config: Config) -> tuple[list[Order], dict[str, int], int | None]:
+def _first(parts: Parts) -> tuple[list[Order], dict[str, int], int | None]:
     """The first orders, the number of members of each shape, and the size of one fresh state, if it is known yet."""
-    parts = assembled(config, {})
-    learner, plan, strategy = parts.learner, parts.plan, parts.strategy
+    config, learner, plan, strategy = parts.config, parts.learner, parts.plan, parts.strategy
     _, orders = strategy.step(
         strategy.init(), Population.of(plan.size), range(plan.size), stream(config.settings.seed, "strategy", 0)
     )

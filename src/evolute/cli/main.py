@@ -45,6 +45,9 @@ def run(
         Path | None, typer.Option("--folder", help="Folder of the run; by default the next free one in runs/.")
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="Start a new run even if one with the same config is unfinished.")] = False,
+    edited: Annotated[
+        bool, typer.Option("--edited", help="Continue an unfinished run although your own code has changed since.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the resolved config and what the run would take, then stop.")
     ] = False,
@@ -60,6 +63,7 @@ def run(
         override or [],
         folder=folder,
         new=new,
+        edited=edited,
         dry_run=dry_run,
         as_json=as_json,
         take_over=take_over,

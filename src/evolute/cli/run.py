@@ -31,6 +31,7 @@ def run(
     *,
     folder: Path | None,
     new: bool,
+    edited: bool,
     dry_run: bool,
     as_json: bool,
     take_over: bool,
@@ -40,9 +41,9 @@ def run(
     if presets:
         layers.insert(0, {"name": Setting(Path(presets[0]).stem, "preset")})
     config = resolved(stack([*layers, *(file(Path(path)) for path in files), *map(override, overrides)]))
-    how = Launch(folder=folder, new=new, take_over=take_over)
+    how = Launch(folder=folder, new=new, edited=edited, take_over=take_over)
     if dry_run:
-        print_dry_run(config, choose(config, how), sys.stdout)
+        print_dry_run(config, *choose(config, how), sys.stdout)
         return
     train_and_conclude(lambda display: launch(config, display.watching(how)), as_json=as_json)
 

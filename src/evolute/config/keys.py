@@ -9,7 +9,8 @@ from evolute.config.environment import env_sections
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer
 from evolute.config.settings import FIELDS, PLUGINS
-from evolute.core.names import PluginSpec, closest, shipped
+from evolute.config.synonyms import hint
+from evolute.core.names import PluginSpec, shipped
 
 
 def move_space(layer: Layer, learner: str) -> Layer:
@@ -20,6 +21,31 @@ def move_space(layer: Layer, learner: str) -> Layer:
         moved.pop(new, None)
         moved[new] = setting
     return moved
+
+
+def name_sections(layer: Layer, plugins: Mapping[str, PluginSpec]) -> Layer:
+    """The layer with sections of one's own plug-ins under their names, also if they were given by the module's name or in
+    lower case: `reinforce.lr` is `Reinforce.lr` of `learner=reinforce:Reinforce`, unless that could mean another."""
+    taken = {spec.name for spec in plugins.values()} | {name for group in PLUGINS.values() for name in shipped(group)}
+    taken |= env_sections(layer["env"].value if "env" in layer else None) | {key.partition(".")[0] for key in FIELDS}
+    other_names: dict[str, list[str]] = {}
+    for spec in plugins.values():
+        if spec.name not in shipped(spec.group):
+            for other in _other_names(spec) - taken:
+                other_names.setdefault(other, []).append(spec.name)
+    named: Layer = {}
+    for key, setting in layer.items():
+        head, dot, option = key.partition(".")
+        meant = other_names.get(head, []) if dot else []
+        new = f"{meant[0]}.{option}" if len(meant) == 1 else key
+        named.pop(new, None)
+        named[new] = setting
+    return named
+
+
+def _other_names(spec: PluginSpec) -> set[str]:
+    module = spec.target.partition(":")[0] if isinstance(spec.target, str) else ""
+    return {spec.name.lower(), module, module.rpartition(".")[2]} - {"", spec.name}
 
 
 def check_keys(layer: Layer, plugins: Mapping[str, PluginSpec]) -> None:
@@ -34,4 +60,13 @@ def check_keys(layer: Layer, plugins: Mapping[str, PluginSpec]) -> None:
         known = [*FIELDS, *(f"{name}.{option}" for name, taken in options.items() for option in taken.options)]
         if inside := [other for other in known if other.startswith(f"{key}.")]:
             raise ConfigError(f"{key} = {setting.value!r} ({setting.source}): {key} is a section: set {', '.join(inside)}")
-        raise ConfigError(f"unknown key {key!r} ({setting.source}){closest(key, known)}")
+        raise ConfigError(f"unknown key {key!r} ({setting.source}){_elsewhere(key, plugins) or hint(key, known)}")
+
+
+def _elsewhere(key: str, plugins: Mapping[str, PluginSpec]) -> str:
+    """The section that was meant, if a plug-in has a setting of this name."""
+    head, _, option = key.partition(".")
+    fits = [spec.name for spec in plugins.values() if option in (taken := declared(spec.maker)).options or taken.free]
+    if not option or head in FIELDS or not fits:
+        return ""
+    return f"; there is no section {head!r}; did you mean {' or '.join(repr(f'{name}.{option}') for name in fits)}?"

@@ -104,11 +104,14 @@ def override(text: str) -> Layer:
     """The setting in `key=value`, as on the command line."""
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise ConfigError(f"-m {text}: write key=value, or key= to remove the key")
+        rest = "; a value with spaces must be quoted, as in -m 'ppo.lr=log[1e-4, 1e-2]'" if "]" in text else ""
+        raise ConfigError(f"-m {text}: write key=value, or key= to remove the key{rest}")
     try:
         given = parse(value)
     except yaml.YAMLError as error:
-        raise ConfigError(f"-m {text}: the value is not valid YAML") from error
+        open_ended = value.count("[") > value.count("]")
+        rest = "; a value with spaces must be quoted, as in -m 'ppo.lr=log[1e-4, 1e-2]'" if open_ended else ""
+        raise ConfigError(f"-m {text}: the value is not valid YAML{rest}") from error
     return python({key.strip(): given}, "-m") if isinstance(given, dict) else {key.strip(): Setting(given, "-m")}
 
 

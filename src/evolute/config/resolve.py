@@ -11,7 +11,7 @@ from typing import Any
 from evolute.config.declared import declared
 from evolute.config.environment import find_env
 from evolute.config.error import ConfigError
-from evolute.config.keys import check_keys, move_space
+from evolute.config.keys import check_keys, move_space, name_sections
 from evolute.config.layers import Layer, Setting, source
 from evolute.config.plugins import find_plugin
 from evolute.config.section import checked, section
@@ -92,7 +92,7 @@ def resolved(layer: Layer) -> Config:
     if values["learner"] is None:
         raise ConfigError("no learner is set: name a preset (evolute run toy), or set learner=…")
     plugins = {kind: find_plugin(kind, values[kind], layer) for kind in PLUGINS if values[kind] is not None}
-    layer = move_space(layer, plugins["learner"].name)
+    layer = name_sections(move_space(layer, plugins["learner"].name), plugins)
     check_keys(layer, plugins)
     sections = {
         kind: section(spec.name, layer, declared(spec.maker), evolvable=kind == "learner") for kind, spec in plugins.items()

@@ -12,7 +12,7 @@ from evolute.config.declared import Declared
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting
 from evolute.config.ranges import build, is_broken_range, is_pair, looks_like_range, parse_range
-from evolute.core.names import closest
+from evolute.config.synonyms import hint
 from evolute.core.param import Choice, Evolves, Float, Int, Ordinal, Param
 
 
@@ -33,9 +33,8 @@ def section(name: str, layer: Layer, known: Declared, *, evolvable: bool) -> Sec
         if head != name or not option:
             continue
         if option not in known.options and not known.free:
-            raise ConfigError(
-                f"unknown key {key!r} ({setting.source}){closest(key, [f'{name}.{other}' for other in known.options])}"
-            )
+            options = [f"{name}.{other}" for other in known.options]
+            raise ConfigError(f"unknown key {key!r} ({setting.source}){hint(key, options)}")
         kind = known.options[option].type if option in known.options else Any
         param = _range(key, kind, setting)
         if param is None:
@@ -96,6 +95,9 @@ def _range(key: str, kind: Any, setting: Setting) -> Param | None:
     except ValueError as error:
         hint = "; a pair of numbers is a range where one number is expected" if is_pair(value) else ""
         raise ConfigError(f"{key} ({setting.source}): {error}{hint}") from error
+    if isinstance(param, (Choice, Ordinal)):
+        alone = [not _accepts(kind, value) and _accepts(kind, [value]) for value in param.values]  # one item for a list of one
+        param = type(param)(*([value] if one else value for value, one in zip(param.values, alone, strict=True)))
     for value in _values(param):
         if not _accepts(kind, value):
             raise ConfigError(f"{key} = {setting.value} ({setting.source}): {value!r} is not allowed for it")

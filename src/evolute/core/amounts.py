@@ -12,8 +12,12 @@ _TIMES = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 def count(value: Any) -> Any:
     """A whole number, also as `500k` or `25M`."""
-    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([kMG])", value) if isinstance(value, str) else None
-    return value if match is None else round(float(match[1]) * _COUNTS[match[2]])
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([kMG]?)", value)
+    if match is None:
+        raise ValueError("should be a whole number, or short as in 500k, 25M or 1G")
+    return round(float(match[1]) * _COUNTS[match[2]]) if match[2] else value
 
 
 def number(value: Any) -> str:
@@ -30,5 +34,9 @@ def named(values: Mapping[str, Any]) -> str:
 
 def duration(value: Any) -> Any:
     """Seconds, also as `90s`, `10m`, `2h` or `1d`."""
-    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([smhd])", value) if isinstance(value, str) else None
-    return value if match is None else float(match[1]) * _TIMES[match[2]]
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([smhd]?)", value)
+    if match is None:
+        raise ValueError("should be seconds, or a time as in 90s, 10m, 2h or 1d")
+    return float(match[1]) * _TIMES[match[2]]

@@ -107,7 +107,7 @@ class Solo:
         return tree
 
     def policy(self, tree: Tree) -> Callable[..., Any]:
-        raise TypeError("a learner made of one function has no policy: use the state itself, run.best.state")
+        raise TypeError("code of your own has no policy that Evolute knows of: use the state itself, run.best.state")
 
     def evaluate(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress) -> None:
         return None

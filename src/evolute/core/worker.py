@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -126,13 +127,26 @@ def _numbers(metrics: Mapping[str, Any], score: str) -> dict[str, float | None]:
         raise TypeError(f"the metrics are a {type(metrics).__name__}: give a dict of numbers such as {{'score': 1.0}}")
     name, sign = (score[1:], -1.0) if score.startswith("-") else (score, 1.0)
     if name not in metrics:
-        raise KeyError(f"the metrics {sorted(map(str, metrics))} have no {name!r}, which is what members are compared by")
+        raise KeyError(
+            f"the metrics {sorted(map(str, metrics))} have no {name!r}, which is what members are compared by{_other(metrics)}"
+        )
     value = None if metrics[name] is None else _number(name, metrics[name])
     if value is not None and not math.isfinite(value):
         raise FloatingPointError(f"the score is {value}")
     numbers = {str(key): _finite(str(key), other) for key, other in metrics.items()}
     numbers["score"] = None if value is None else sign * value
     return numbers
+
+
+def _other(metrics: Mapping[str, Any]) -> str:
+    """Which metric could be the score instead: a return or reward if there is one, else the first."""
+    names = [str(name) for name in metrics]
+    gains = [name for name in names if re.search("reward|return|gain|accuracy|success|fitness", name)]
+    if not names:
+        return "; return it, as in {'score': 1.0}"
+    chosen = (gains or names)[0]
+    sign = "-" if not gains and re.search("loss|error|cost|regret", chosen) else ""
+    return f"; set score={sign}{chosen} to compare by that{' (the minus sign minimises it)' if sign else ''}"
 
 
 def _finite(key: str, value: Any) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,9 @@ def describe(space: Space) -> str:
         case spaces.MultiBinary():
             return f"{math.prod(space.shape)} switches"
         case spaces.Dict():
-            return "; ".join(f"{name}: {describe(part)}" for name, part in space.items())
+            return f"a dict of {_joined(f'{name} ({describe(part)})' for name, part in space.items())}"
         case spaces.Tuple():
-            return "; ".join(describe(part) for part in space)
+            return f"a tuple of {_joined(map(describe, space))}"
     return str(space)
 
 
@@ -80,6 +81,10 @@ def _doable(space: Space) -> bool:
         case spaces.Box():
             return len(space.shape) == 1 and np.issubdtype(space.dtype, np.floating)
     return False
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return " and ".join(parts)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

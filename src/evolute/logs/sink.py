@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -65,8 +65,24 @@ class LogSink(Protocol):
         """The log of this run, ready for turns."""
 
 
+@dataclass(frozen=True)
+class CheckedSink:
+    """A sink that can tell before a run begins that it would fail: `problem` is the reason, or None."""
+
+    open: LogSink
+    problem: Callable[[], str | None]
+
+    def __call__(self, run: LoggedRun, /) -> Log:
+        return self.open(run)
+
+
+def checked_by(problem: Callable[[], str | None]) -> Callable[[LogSink], CheckedSink]:
+    """Decorates a sink with what is asked before a run begins."""
+    return lambda sink: CheckedSink(sink, problem)
+
+
 def sinks(names: Iterable[str]) -> dict[str, LogSink]:
-    """The sinks with these names; one that cannot be imported is a ConfigError that says what to install."""
+    """The sinks with these names; one that cannot be imported, or could not log, is a ConfigError that says what to do."""
     return {name: _sink(name) for name in names}
 
 
@@ -80,4 +96,6 @@ def _sink(name: str) -> LogSink:
         raise ConfigError(f"log = {name}: {error}") from error
     if not callable(sink):
         raise ConfigError(f"log = {name}: should be a function that opens a log, and is a {type(sink).__name__}")
+    if isinstance(sink, CheckedSink) and (problem := sink.problem()) is not None:
+        raise ConfigError(f"log = {name}: {problem}")
     return sink

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +11,25 @@ import wandb as library
 
 from evolute.core.population import Population, Turn, best, descent
 from evolute.logs.bookmark import Bookmark
-from evolute.logs.sink import LoggedRun
+from evolute.logs.sink import LoggedRun, checked_by
 from evolute.logs.values import event_text, scalars
 
 
+def not_logged_in() -> str | None:
+    """Why Weights & Biases would refuse a run, as far as it can be known without its server."""
+    offline = ("offline", "disabled", "dryrun", "shared")
+    if os.environ.get("WANDB_MODE") in offline or library.setup().settings.mode in offline:
+        return None
+    try:
+        if library.login(prompt=False, verify=False):
+            return None
+    except TypeError:  # an older version, which cannot be asked without asking the user
+        return None
+    library.teardown()  # or this process would not see what the user sets next
+    return "not logged in to Weights & Biases: run `wandb login`, set WANDB_API_KEY, or log to files with WANDB_MODE=offline"
+
+
+@checked_by(not_logged_in)
 def wandb(run: LoggedRun) -> WandbLog:
     """One run of Weights & Biases, which is continued when the run is resumed. WANDB_MODE=offline works as usual."""
     run.log_folder.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from evolute.config.declared import built
 from evolute.config.error import ConfigError
+from evolute.config.idle import idle_settings
 from evolute.config.resolve import Config, plain_value
 from evolute.core.loop import Setup
 from evolute.core.names import PluginSpec
@@ -16,6 +17,7 @@ from evolute.core.protocols import Learner, Plan, Seats, Strategy
 from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
 from evolute.opponents.seated import Seated, Seating
+from evolute.runs.code import fingerprints
 
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
@@ -70,6 +72,7 @@ def described(config: Config) -> dict[str, Json]:
     settings = config.settings
     return {
         "identity": config.identity,
+        "code": fingerprints(config),
         "config": {key: [plain_value(setting.value), setting.source] for key, setting in config.given.items()},
         "population": settings.population,
         "learner": config.learner.name,
@@ -87,9 +90,10 @@ def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
     examples = [{**config.learner.settings, **config.space.sample(rng)} for _ in range(EXAMPLES)]
     limit = f"no limit was set, so the run stops after {config.stop.turns} turns; set stop.turns or steps for another"
     try:
-        return [*([limit] if config.open_ended else []), *learner.advice(config.settings.interval, examples)]
+        advice = learner.advice(config.settings.interval, examples)
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
+    return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
 
 
 def _seated(config: Config, opponents: PluginSpec, strategy: Strategy, learner: Learner[Any], plan: Plan) -> Seated:

@@ -7,10 +7,9 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from evolute.core.order import Json
 from evolute.store.error import StoreError
 from evolute.store.journal import FILE, Journal
 from evolute.store.lock import holder
@@ -34,14 +33,14 @@ def runs(parent: Path) -> list[Path]:
     return sorted(found, key=lambda path: (path / FILE).stat().st_mtime, reverse=True)
 
 
-def unfinished(parent: Path, matches: Callable[[Mapping[str, Json]], bool]) -> Path | None:
-    """The newest run here that has not ended and whose identity matches."""
+def unfinished(parent: Path, matches: Callable[[RunMeta], bool]) -> Path | None:
+    """The newest run here that has not ended and that matches."""
     for folder in runs(parent):
         with contextlib.suppress(StoreError):
             journal = Journal.read(folder)
             meta = journal.meta
             journal.close()
-            if meta.ended is None and matches(meta.identity):
+            if meta.ended is None and matches(meta):
                 return folder
     return None
 

@@ -26,6 +26,7 @@ from evolute.logs.feed import LogFeed
 from evolute.logs.sink import LoggedRun, sinks
 from evolute.runs import folders, fork
 from evolute.runs.assemble import Parts, assembled, described
+from evolute.runs.code import changed_code, fingerprints
 from evolute.runs.commands import typed
 from evolute.runs.final_evaluation import LEAST, SHARE, FinalEvaluation
 from evolute.runs.restore import Restorer
@@ -40,6 +41,7 @@ from evolute.store.meta import RunMeta
 
 CHANGEABLE = sorted(key for key, setting in FIELDS.items() if setting.change == Change.ON_RESUME)
 """What may differ when a run is resumed, besides where and how it is carried out."""
+CONTINUE = "--edited (in Python: edited=True)"
 Begin = Callable[[Path, Config, Population], None]
 Announce = Callable[[Json], None]
 """Tells the other processes of a run, if there are any, what to build."""
@@ -49,11 +51,13 @@ Announce = Callable[[Json], None]
 class Launch:
     """How to start: in which folder, whether as a new run, and who watches. `begin` is called just before training.
 
+    With `edited`, an unfinished run is continued although the user's code has changed since.
     `choices` are those that the learner of a new run is given instead of making them.
     """
 
     folder: Path | None = None
     new: bool = False
+    edited: bool = False
     take_over: bool = False
     choices: Mapping[str, Any] = field(default_factory=dict)
     notify: Notify = silent
@@ -65,7 +69,9 @@ def launch(config: Config, how: Launch) -> Run:
     """Train the population that a config describes, from the start or from where an equal, unfinished run stopped."""
     with _joined(config) as announce:
         sinks(config.settings.log)  # may refuse: before any folder
-        folder = choose(config, how)
+        folder, notice = choose(config, how)
+        if notice is not None:
+            how.notify(Notice(notice, warning=True))
         parts = assembled(config, how.choices if folder is None else choices_of(folder))  # may refuse: before any folder
         if folder is None:
             suffix = parts.learner.policy_suffix if isinstance(parts.learner, Exporter) else None
@@ -99,18 +105,43 @@ def _joined(config: Config) -> Iterator[Announce]:
         yield announce
 
 
-def choose(config: Config, how: Launch) -> Path | None:
-    """The existing run to continue, or None for a new one."""
+def choose(config: Config, how: Launch) -> tuple[Path | None, str | None]:
+    """The existing run to continue, or None for a new one; and what to say if edited code made it a new one."""
     if how.folder is None:
-        return None if how.new else folders.unfinished(Path(config.settings.runs), lambda one: not config.changes_since(one))
+        return (None, None) if how.new else _unfinished(config, edited=how.edited)
     if not folders.is_run(how.folder):
-        return None
+        return None, None
     with contextlib.closing(Journal.read(how.folder)) as journal:
         changed = config.changes_since(journal.meta.identity)
-    if not changed and not how.new:
-        return how.folder
+        code = changed_code(journal.meta.code, fingerprints(config))
+    if not changed and not how.new and (how.edited or not code):
+        return how.folder, None
+    if code and not changed and not how.new:
+        raise StoreError(
+            f"{how.folder} already holds a run, and the code of the {' and '.join(code)} has changed since: choose another "
+            f"folder, or continue that run with {CONTINUE}"
+        )
     why = f"which differs in {', '.join(changed)}" if changed else "and a new one was asked for"
     raise StoreError(f"{how.folder} already holds a run, {why}: choose another folder, or `{typed('resume', how.folder)}`")
+
+
+def _unfinished(config: Config, *, edited: bool) -> tuple[Path | None, str | None]:
+    """The newest unfinished run of this config and this code; if there is only one of other code, what to say of it."""
+    parent, now = Path(config.settings.runs), fingerprints(config)
+    same = folders.unfinished(
+        parent, lambda meta: not config.changes_since(meta.identity) and (edited or not changed_code(meta.code, now))
+    )
+    if same is not None:
+        return same, None
+    other = folders.unfinished(parent, lambda meta: not config.changes_since(meta.identity))
+    if other is None:
+        return None, None
+    with contextlib.closing(Journal.read(other)) as journal:
+        code = changed_code(journal.meta.code, now)
+    return None, (
+        f"the code of the {' and '.join(code)} has changed since {other}, which is unfinished: this is a new run; "
+        f"{CONTINUE} continues the old one instead"
+    )
 
 
 def _proceed(folder: Path, parts: Parts, how: Launch) -> Run:
@@ -120,11 +151,22 @@ def _proceed(folder: Path, parts: Parts, how: Launch) -> Run:
             journal.note("took over", **dead)
         if journal.meta.ended is not None and not parts.config.changes_since(journal.meta.identity):
             return Run.open(folder, parts.learner)
+        _note_code(journal, parts.config, how.notify)
         _amend(journal, parts.config)
         with _advising(folder, journal):
             while not Session(folder, parts, how, journal).train():
                 pass
     return Run.open(folder, parts.learner)
+
+
+def _note_code(journal: Journal, config: Config, notify: Notify) -> None:
+    """Say, and write down, that a run goes on with other code than it began with."""
+    if code := changed_code(journal.meta.code, fingerprints(config)):
+        text = (
+            f"the code of the {' and '.join(code)} has changed since this run was last trained: it continues with the new code"
+        )
+        journal.note("changed", text=text)
+        notify(Notice(text, warning=True))
 
 
 def _amend(journal: Journal, config: Config) -> None:

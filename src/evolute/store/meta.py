@@ -35,6 +35,8 @@ class RunMeta:
     keep: Keep = field(default_factory=Keep)
     horizon: int | None = None
     choices: Mapping[str, Json] = field(default_factory=dict)
+    code: Mapping[str, str] = field(default_factory=dict)
+    """Fingerprints of the user's own code: its learner, strategy and environment, by what they are."""
     policy_suffix: str | None = None
     """How the name of an exported policy ends; None if the learner exports none."""
     created: float = 0.0

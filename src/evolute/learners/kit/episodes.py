@@ -31,6 +31,7 @@ class Episodes:
         self.returns = np.zeros((self.members, self.envs))
         self.lengths = np.zeros((self.members, self.envs))
         self.ended = [[] for _ in range(self.members)]
+        self.steps = 0
         self.over = np.zeros(self.members, bool)
         """Whose turn is over: their environments go on beside those of others, and nothing of it counts."""
 
@@ -39,6 +40,7 @@ class Episodes:
 
         Where a step is not `valid`, the env was reset instead.
         """
+        self.steps += 1
         obs, reward, terminated, truncated = vector.step(actions)
         reward = np.array(reward, np.float32).reshape(valid.shape)
         obs = self._checked(vector, obs, reward)
@@ -67,8 +69,11 @@ class Episodes:
         obs = np.array(obs)
         grid = obs.reshape((*reward.shape, *obs.shape[1:]))
         for member in range(self.members):
+            for what, seen in (("reward", reward[member]), ("observation", grid[member])):
+                bad = ~np.isfinite(seen.reshape(self.envs, -1)).all(axis=1) if seen.dtype.kind == "f" else np.zeros(1, bool)
+                if bad.any():
+                    self._fail(member, not_finite(f"environment gave a {what}", int(np.argmax(bad)), self.steps))
             if not (np.isfinite(reward[member]).all() and (whole or np.isfinite(grid[member]).all())):
-                self._fail(member, "the environment gave a reward or an observation that is not a finite number")
                 reward[member], grid[member] = 0, 0
         return obs
 
@@ -101,6 +106,11 @@ class Episodes:
     def _counts(self) -> Array:
         """How many episodes have ended: [member, env]."""
         return np.array([np.bincount([one[0] for one in ended], minlength=self.envs) for ended in self.ended])
+
+
+def not_finite(what: str, env: int, step: int) -> str:
+    """The error for a number that is none; environments and steps are counted within the turn, steps from 1 on."""
+    return f"the {what} that is not a finite number: environment {env} of the member, in its step {step:,} of this turn"
 
 
 def env_seeds(seeds: Sequence[int], envs: int) -> list[list[int]]:

@@ -18,7 +18,7 @@ from evolute.learners.ppo.rollout import Rollout, normalised
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
 from evolute.learners.ppo.train_state import TrainState
-from evolute.learners.ppo.turn_stats import TurnStats
+from evolute.learners.ppo.turn_stats import UNKNOWN, TurnStats
 from evolute.learners.ppo.update import improve
 
 
@@ -86,12 +86,24 @@ def _update(spec: PPOSpec, world: World, row: Row, h: Traced, key: jax.Array) ->
 
 def _counted(stats: TurnStats, rollout: Rollout, returned: jax.Array, length: jax.Array, losses: jax.Array) -> TurnStats:
     """The statistics after an update; `returned` and `length` are those of running episodes at each step [time, env]."""
-    return TurnStats(
-        episode_stats.updated(stats.episodes, rollout.ends, returned, length),
-        stats.losses + losses,
-        stats.updates + 1,
-        stats.finite * jnp.isfinite(jnp.sum(rollout.reward) + jnp.sum(rollout.value)),
-    )
+    finite = stats.finite * jnp.isfinite(jnp.sum(rollout.reward) + jnp.sum(rollout.value))
+    trouble = jax.lax.cond(finite < stats.finite, lambda: _located(rollout, stats.updates), lambda: stats.trouble)
+    episodes = episode_stats.updated(stats.episodes, rollout.ends, returned, length)
+    return TurnStats(episodes, stats.losses + losses, stats.updates + 1, finite, trouble)
+
+
+def _located(rollout: Rollout, updates: jax.Array) -> jax.Array:
+    """The first number of a rollout that is none, as `TurnStats.trouble` has it: which of SUSPECTS, env and step.
+
+    Observations were given by the step before the one that acts upon them.
+    """
+    time, envs = rollout.reward.shape
+    seen = jnp.isfinite(rollout.obs.reshape((time, envs, -1))).all(axis=-1)
+    bad = ~jnp.stack([seen, jnp.isfinite(rollout.value), jnp.isfinite(rollout.reward)], axis=1)
+    place = jnp.argmax(bad.ravel()).astype(jnp.int32)
+    step, suspect, env = place // (3 * envs), place // envs % 3, place % envs
+    found = jnp.stack([suspect, env, updates * time + step + (suspect > 0)]).astype(jnp.int32)
+    return jnp.where(jnp.any(bad), found, jnp.array(UNKNOWN, jnp.int32))
 
 
 def _collect(

@@ -15,6 +15,7 @@ from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
+from evolute.learners.kit.episodes import not_finite
 from evolute.learners.kit.native import support
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.game_runner import Encounter, GameRunner
@@ -23,6 +24,7 @@ from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
 from evolute.learners.ppo.settings import ARCHITECTURE, SHAPES, PPOSettings, Traced
 from evolute.learners.ppo.spec import PPOSpec, spec_of
 from evolute.learners.ppo.train_state import MemberState, fresh, from_tree, to_tree
+from evolute.learners.ppo.turn_stats import SUSPECTS
 from evolute.policy import Policy
 
 SHARED_SEED = 0
@@ -220,13 +222,21 @@ def traced(hparams: Hparams) -> Traced:
     return Traced(*(np.float32(values[name]) for name in Traced._fields))
 
 
+def _trouble(suspect: int, env: int, step: int) -> str:
+    """What of a turn was not a finite number, and what that may come from."""
+    if suspect < 0:
+        return "the value network gave a value that is not a finite number: the learning rate may be too high"
+    text = not_finite(SUSPECTS[suspect], env, step)
+    return f"{text}: the learning rate may be too high" if "network" in SUSPECTS[suspect] else text
+
+
 def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], steps: int) -> Outcome:
     """The metrics of a turn; the score is the mean return of its last training episodes, or that among `returns`."""
     stats = result.stats
     if result.error is not None:
         return Outcome(error=result.error)
     if not stats.finite:
-        return Outcome(error="the environment gave a reward, or the value network a value, that is not a finite number")
+        return Outcome(error=_trouble(*map(int, stats.trouble)))
     if not np.isfinite(result.train.adam.weights).all():
         return Outcome(error="the weights are no longer finite numbers: the learning rate may be too high for this environment")
     mean_return, mean_length = episode_stats.means(stats.episodes)

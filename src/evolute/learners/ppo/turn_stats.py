@@ -10,16 +10,25 @@ from evolute.learners.kit import episode_stats
 from evolute.learners.kit.episode_stats import EpisodeStats
 from evolute.learners.ppo.loss import LOSSES
 
+SUSPECTS = ("environment gave an observation", "value network gave a value", "environment gave a reward")
+"""What may not be finite, in the order in which a step has them."""
+UNKNOWN = (-1, -1, -1)
+
 
 class TurnStats(NamedTuple):
-    """The last episodes, sums of `LOSSES` over the updates, how many updates there were, and whether all was `finite`."""
+    """The last episodes, sums of `LOSSES` over the updates, how many updates there were, and whether all was `finite`.
+
+    If not, `trouble` is the first number that was none: which of `SUSPECTS`, env and step; -1 where that is not known.
+    """
 
     episodes: EpisodeStats
     losses: Any
     updates: Any
     finite: Any
+    trouble: Any = UNKNOWN
 
 
 def blank(ring: int) -> TurnStats:
     """Before a turn; the last `ring` episodes are kept."""
-    return TurnStats(episode_stats.blank(ring), np.zeros(len(LOSSES), np.float32), np.int32(0), np.float32(1))
+    losses = np.zeros(len(LOSSES), np.float32)
+    return TurnStats(episode_stats.blank(ring), losses, np.int32(0), np.float32(1), np.array(UNKNOWN, np.int32))

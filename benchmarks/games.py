@@ -1,0 +1,126 @@
+"""Populations that play each other: do they learn what they should, and what does it cost?
+
+    python benchmarks/games.py rps                # how far rock-paper-scissors can be exploited, with a past and without
+    python benchmarks/games.py pong               # Pong by self-play, against the built-in rule and its own past
+    python benchmarks/games.py connect-four       # against random play and a search of depth 2
+    python benchmarks/games.py speed              # a turn of self-play in Pong against one with the built-in rule
+
+Settings are those of the presets; seeds are given by `--seeds`, and each is a run of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import evolute
+from evolute.envs.adapters.matrix import PAYOFF, ROUNDS
+from evolute.envs.matrix_game import MatrixGame
+from evolute.envs.matrix_value import exploitability
+from evolute.runs.tournament import against
+
+CONTROL = {"opponents": "random", "opponents.live": 0.0, "ppo": {"entropy": 0.0}}
+"""Rock-paper-scissors with the newest states alone, and nothing that keeps policies mixed."""
+
+
+def table(policy: Any) -> np.ndarray[Any, Any]:
+    """What a policy plays in every situation of rock-paper-scissors, [seat, situation, action]."""
+    situations = MatrixGame(PAYOFF["rps"], rounds=ROUNDS).situations()
+    logits = np.stack([policy.outputs(seat) for seat in situations]).astype(np.float64)
+    shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def rps(seeds: Sequence[int]) -> None:
+    """The exploitability per round of the population's mixture and of its members, and the entropy of their moves."""
+    payoff = np.array(PAYOFF["rps"], np.float64)
+    print("| | seed | mixture | mean member | entropy |\n|---|---|---|---|---|")
+    for name, changes in (("preset", {}), ("control", CONTROL)):
+        for seed in seeds:
+            with tempfile.TemporaryDirectory() as folder:
+                run = evolute.run(preset="rps", seed=seed, folder=Path(folder) / "run", display="none", **changes)
+                tables = [table(run.member(slot).policy) for slot in range(len(run.population))]
+            mixture = exploitability(payoff, np.mean(tables, axis=0), rounds=ROUNDS)
+            alone = np.mean([exploitability(payoff, one, rounds=ROUNDS) for one in tables])
+            entropy = np.mean([-(one * np.log(one + 1e-12)).sum(axis=-1).mean() for one in tables])
+            print(f"| {name} | {seed} | {mixture:.3f} | {alone:.3f} | {entropy:.3f} |", flush=True)
+
+
+def pong(seeds: Sequence[int]) -> None:
+    """The rated best after the preset, against the built-in rule and against its own slot after turns 10 and 20."""
+    print("| seed | against the rule | against its slot after turn 10 | after turn 20 |\n|---|---|---|---|")
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name) / "run"
+            run = evolute.run(preset="pong-selfplay", seed=seed, folder=folder, keep="last 2, best, every 10", display="none")
+            rule = against(folder, None, "built_in", games=1000).score
+            past = [_against_past(run, turn) for turn in (10, 20)]
+        print(f"| {seed} | {rule:.0%} | {past[0]:.0%} | {past[1]:.0%} |", flush=True)
+
+
+def _against_past(run: Any, turn: int) -> float:
+    from evolute.core.order import Ref
+    from evolute.core.protocols import silently
+    from evolute.runs.states import states
+
+    ref = Ref(run.best.member, turn)
+    trees = states(run.folder, [run.best.turn.ref, ref])
+    best, past = trees[run.best.turn.ref], {ref: trees[ref]}
+    (match,) = run.learner.play_matches(best, run.best.hparams, [(ref,)], past, games=1000, seed=0, progress=silently)
+    return float(match.score)
+
+
+def connect_four(seeds: Sequence[int]) -> None:
+    """The rated best after the preset, against random play and a search of depth 2."""
+    print("| seed | against random play | against the search |\n|---|---|---|")
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name) / "run"
+            evolute.run(preset="connect-four", seed=seed, folder=folder, display="none")
+            shares = [against(folder, None, bot, games=1000).score for bot in ("random", "search")]
+        print(f"| {seed} | {shares[0]:.0%} | {shares[1]:.0%} |", flush=True)
+
+
+def speed(repeats: int) -> None:
+    """How long a turn of PPO on Pong takes against frozen networks, compared with the built-in rule; without matches."""
+    settings = {"env": "pong", "population": 2, "interval": 131072, "stop": {"turns": 3}, "display": "none"}
+    ppo = {"envs": 16, "lr": "log[1e-4, 1e-3]"}
+
+    def seconds(changes: dict[str, Any]) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            run = evolute.run("ppo", **settings, ppo=ppo, folder=Path(folder) / "run", **changes)
+            return run.member(0).lineage[-1].report.seconds
+
+    game = {"opponents": "history", "opponents.live": 0.0, "opponents.matches": 0}
+    ratios = []
+    for number in range(repeats + 1):
+        alone, played = seconds({"evaluation.members": 0}), seconds(game)
+        if number:  # the first ones compile
+            ratios.append(played / alone)
+            print(f"self-play {played:.2f} s, built-in rule {alone:.2f} s: {played / alone:.2f} times", flush=True)
+    print(f"median of {repeats}: {median(ratios):.2f} times")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["rps", "pong", "connect-four", "speed"])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--repeats", type=int, default=5)
+    asked = parser.parse_args()
+    started = time.perf_counter()
+    if asked.what == "speed":
+        speed(asked.repeats)
+    else:
+        {"rps": rps, "pong": pong, "connect-four": connect_four}[asked.what](asked.seeds)
+    print(f"took {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""A learner for tests of the command line: slow enough to be interrupted, and it says when it has begun."""
+"""A learner for tests of the command line: says when it has begun, and can be held in a turn until it is released."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 
 
 def train(state, hparams, steps, seed):
+    """With `hold`, no turn of this number ends before there is a file called `released`."""
     turn = 0 if state is None else state["turn"]
-    Path("begun").touch()
-    time.sleep(hparams.get("sleep", 0.1))
+    Path(f"begun-{turn}").touch()
+    while hparams.get("hold") == turn and not Path("released").exists():
+        time.sleep(0.01)
     return {"turn": turn + 1}, {"score": turn + hparams["h"]}
 
 

@@ -216,16 +216,18 @@ def test_a_learner_that_cannot_be_sent_is_refused_in_a_sentence(tmp_path):
 def test_ctrl_c_saves_what_has_finished_and_leaves_no_process_behind(tmp_path, number):
     shutil.copy(Path(__file__).parents[1] / "cli" / "slow.py", tmp_path)
     command = [sys.executable, "-m", "evolute", "run", "-m", "learner=slow:train", "train.h=[0, 1]", "population=4"]
-    command += ["stop.turns=8", "name=slow", "engine=processes", "workers=2"]
+    command += ["train.hold=2", "stop.turns=8", "name=slow", "engine=processes", "workers=2"]
     leader = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     workers = appeared(2, leader.pid)
-    time.sleep(2.0)
+    while not (tmp_path / "begun-2").exists() and leader.poll() is None:
+        time.sleep(0.02)
     leader.send_signal(number)
-    _, errors = leader.communicate(timeout=20)
+    _, errors = leader.communicate(timeout=120)
     assert leader.returncode == 128 + number
     assert "evolute resume runs/slow-1" in errors
     assert "Traceback" not in errors
     assert not any(alive(pid) for pid in workers)
+    (tmp_path / "released").touch()
     done = subprocess.run([*command, "--json"], cwd=tmp_path, capture_output=True, text=True)
     assert [member["turns"] for member in json.loads(done.stdout.splitlines()[-1])["members"]] == [8, 8, 8, 8]
 

@@ -29,7 +29,7 @@ def example(request, tmp_path_factory):
 
 def run(name, folder, *arguments):
     command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

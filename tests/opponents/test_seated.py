@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 from tests.opponents.duels import SETTINGS, canonical, run
@@ -120,3 +122,17 @@ def test_results_that_are_none_fail_one_turn(tmp_path):
     failed = [turn.report.reason for m in made.population.members for turn in m.history() if turn.failed]
     assert failed
     assert all("a result is 1 for a win, 0.5 for a draw, 0 for a loss" in reason for reason in failed)
+
+
+def test_logs_have_the_ratings_also_after_a_resume(tmp_path, stopped_at):
+    made = run(tmp_path / "whole", log="csv", durable=3)
+    stopped_at(33, lambda: run(tmp_path / "again", log="csv", durable=3))
+    run(tmp_path / "again", log="csv", durable=3)
+    tables = [
+        list(csv.DictReader((tmp_path / name / "logs" / "turns.csv").read_text().splitlines())) for name in ("whole", "again")
+    ]
+    scores = [{(int(row["member"]), int(row["turn"])): row["score"] for row in table} for table in tables]
+    turns = {turn.ref: turn.score for member in made.population.members for turn in member.history()}
+    assert {ref: float(score) for ref, score in scores[0].items() if score} == {k: v for k, v in turns.items() if v is not None}
+    assert scores[0] == scores[1]
+    assert len(scores[0]) == len(tables[0]) == len(turns)

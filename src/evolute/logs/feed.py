@@ -6,22 +6,26 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from evolute.core.events import Event, Notice, Notify, Reported
+from evolute.core.events import Decided, Event, Notice, Notify, Reported
 from evolute.core.population import Population, Turn
 from evolute.logs.sink import Log, LoggedRun, LogSink
 
 
 @dataclass
 class LogFeed:
-    """All logs of a run. A log that fails is reported once and gets nothing more; the run continues without it."""
+    """All logs of a run. A log that fails is reported once and gets nothing more; the run continues without it.
+
+    Where members are `rated`, a turn is logged when its rating is known: with the next decision, or when the run is finished.
+    """
 
     notify: Notify
+    rated: bool = False
     _open: dict[str, Log] = field(default_factory=dict)
     _failed: list[Log] = field(default_factory=list)
 
     def start(self, sinks: Mapping[str, LogSink], run: LoggedRun, population: Population) -> None:
         """Open the logs and give them all turns so far."""
-        past = past_turns(population)
+        past = [turn for turn in past_turns(population) if not self._waits(turn, population)]
         for name, sink in sinks.items():
             try:
                 self._open[name] = sink(run)
@@ -31,13 +35,18 @@ class LogFeed:
 
     def watch(self, event: Event) -> None:
         """Pass on what concerns logs."""
-        if isinstance(event, Reported):
-            last = [event.population[report.order.member].last for report in event.reports]
-            turns = [turn for turn in last if turn is not None]
-            self._each(lambda log: log.turns(turns))
+        if isinstance(event, Reported) and not self.rated:
+            self._pass_on(event.population, [report.order.member for report in event.reports])
+        if isinstance(event, Decided) and self.rated:
+            self._pass_on(event.population, [order.member for order in event.orders])
         if isinstance(event, Notice):
             text = event.text
             self._each(lambda log: log.event(text))
+
+    def finish(self, population: Population) -> None:
+        """Log what was still to be rated, at the end of the run."""
+        if self.rated:
+            self._pass_on(population, range(len(population)))
 
     def close(self, population: Population) -> None:
         """Close all logs, also those that failed."""
@@ -45,6 +54,15 @@ class LogFeed:
         for log in self._failed:
             with contextlib.suppress(Exception):
                 log.close(population)
+
+    def _waits(self, turn: Turn, population: Population) -> bool:
+        member = population[turn.ref.member]
+        return self.rated and member.last is turn and member.running is None
+
+    def _pass_on(self, population: Population, slots: Iterable[int]) -> None:
+        """Log the last turns of these members."""
+        turns = [turn for slot in slots if (turn := population[slot].last) is not None]
+        self._each(lambda log: log.turns(turns))
 
     def _each(self, use: Callable[[Log], None]) -> None:
         for name, log in list(self._open.items()):

@@ -19,7 +19,7 @@ from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
 from evolute.core.order import Json
 from evolute.core.population import Population
-from evolute.core.protocols import Engine, Exporter, JoinedEngine
+from evolute.core.protocols import Engine, Exporter, JoinedEngine, Rates
 from evolute.core.resume import RemakeError, UnrepeatableError
 from evolute.core.worker import Worker
 from evolute.logs.feed import LogFeed
@@ -215,7 +215,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self._checkpoints = Checkpoints((self.folder / folders.CHECKPOINTS).resolve())
-        self._logs = LogFeed(self.how.notify)
+        self._logs = LogFeed(self.how.notify, rated=isinstance(self.parts.strategy, Rates))
         self._largest = self.journal.meta.state_bytes
 
     def train(self) -> bool:
@@ -249,11 +249,13 @@ class Session:
         loop = Loop(self.parts.setup, position, engine, self.journal, keeper, self._watch, interrupts)
         try:
             reason = loop.run()
+            last = loop.ratings()
+            self._logs.finish(loop.population.rated({ref.member: rating for ref, rating in last.items()}))
         except UnrepeatableError:
             return False
         finally:
             self._logs.close(loop.population)
-        ratings = [[*ref, *rating] for ref, rating in loop.ratings().items()]
+        ratings = [[*ref, *rating] for ref, rating in last.items()]
         with interrupts.allowed():
             evaluations = [] if ratings else self._evaluations()  # members of a game have played each other
         self.journal.put(ended=reason, ratings=ratings, evaluation=winner(evaluations), evaluations=evaluations)

@@ -136,3 +136,19 @@ def test_logs_have_the_ratings_also_after_a_resume(tmp_path, stopped_at):
     assert {ref: float(score) for ref, score in scores[0].items() if score} == {k: v for k, v in turns.items() if v is not None}
     assert scores[0] == scores[1]
     assert len(scores[0]) == len(tables[0]) == len(turns)
+
+
+@pytest.mark.parametrize("changes", [{}, {"opponents": "pfsp"}, {"strategy": "random_search"}])
+def test_a_league_can_be_forked(tmp_path, changes):
+    run(tmp_path / "run", durable=1, keep="every 1")
+    init = {"from": str(tmp_path / "run"), "turn": 4}
+    forked = run(tmp_path / "fork", init=init, **changes)
+    assert forked.best.score is not None
+    assert forked.population[0].turns == 8
+
+
+def test_a_run_can_begin_with_the_best_of_a_league(tmp_path):
+    made = run(tmp_path / "run")
+    begun = run(tmp_path / "next", init={"from": str(tmp_path / "run")}, turns=3)
+    skills = [begun.member(slot).state["skill"] for slot in range(4)]
+    assert min(skills) > made.best.state["skill"]

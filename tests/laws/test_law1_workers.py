@@ -17,6 +17,10 @@ PROBLEMS = {
         "cartpole", "-m", "population=6", "interval=256", "stop.steps=1024", "ppo.envs=4", "ppo.unroll=16", "ppo.minibatches=2",
         "ppo.widths=[8]", "pbt.quantile=0.4", "pbt.burn_in=0",
     ],
+    "league": [
+        "rps", "-m", "population=5", "interval=64", "stop.turns=6", "opponents=league", "league.mains=2", "league.exploiters=2",
+        "opponents.tables=2", "opponents.matches=4", "ppo.envs=4", "ppo.unroll=8", "ppo.minibatches=2", "ppo.widths=[4]",
+    ],
 }  # fmt: skip
 ENGINES = {
     **{f"{count} processes": [None, "engine=processes", f"workers={count}"] for count in (1, 2, 4)},
@@ -45,7 +49,15 @@ def expected(tmp_path_factory):
     return cache(lambda problem: train(tmp_path_factory.mktemp("inline") / "run", problem))
 
 
-ALWAYS = {("2 processes", "toy"), ("2 processes", "ppo"), ("2 ranks, p2p", "toy"), ("2 ranks, collective", "winner takes all")}
+LEAGUES = ("2 processes", "4 ranks, p2p", "4 ranks, collective", "2 Ray actors")
+"""Where a league is played; a game of several members needs more states to travel, and nothing else."""
+ALWAYS = {
+    ("2 processes", "league"),
+    ("2 processes", "toy"),
+    ("2 processes", "ppo"),
+    ("2 ranks, p2p", "toy"),
+    ("2 ranks, collective", "winner takes all"),
+}
 """Pairs that are run always; the other combinations of engine and problem are slow."""
 EVERY = pytest.mark.slow(reason="every engine, with 1, 2 and 4 workers, on every problem")
 
@@ -56,6 +68,7 @@ EVERY = pytest.mark.slow(reason="every engine, with 1, 2 and 4 workers, on every
         (engine, problem) if (engine, problem) in ALWAYS else pytest.param(engine, problem, marks=EVERY)
         for engine in ENGINES
         for problem in PROBLEMS
+        if problem != "league" or engine in LEAGUES
     ],
 )
 def test_every_engine_gives_the_same_orders_scores_and_weights(tmp_path, expected, problem, engine):

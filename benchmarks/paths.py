@@ -10,7 +10,7 @@ that patched a clone of commit 26899eb, which also drew minibatches by a true ra
     python benchmarks/paths.py table                                   # everything measured so far
     python benchmarks/paths.py check                                   # before a release: fails if an arm is clearly worse
 
-`check` trains 12 seeds of each arm on HalfCheetah for 400k steps  and compares the score at the end
+`check` trains 12 seeds of each arm on HalfCheetah for 400k steps and compares the score at the end
 of training. `power` simulates it with the scores in `paths.json`: how often an arm whose scores are a quarter lower is
 noticed, and how often two equal arms are called different.
 """
@@ -77,7 +77,8 @@ def run(names: Sequence[str], seed: int, seeds: int) -> None:
             if key in {(one["task"], one["code"], one["shuffle"], one["seed"]) for one in measured()}:
                 continue
             result = trained(name, TASKS[name], code, seed, seeds)
-            KEPT.write_text(json.dumps([*measured(), result], indent=1) + "\n")
+            lines = ",\n".join(json.dumps(one) for one in [*measured(), result])
+            KEPT.write_text(f"[\n{lines}\n]\n")
             print(f"{name}, {code}, seed {seed}: {[round(value) for value in result['returns']]}", flush=True)
     table()
 

@@ -164,3 +164,13 @@ def _listeners() -> list[tuple[str, str]]:
                 ordered = b"".join(raw[start : start + 4][::-1] for start in range(0, len(raw), 4))
                 found.append((socket.inet_ntop(family, ordered), inode))
     return found
+
+
+def test_a_start_with_jax_warns_of_nothing(tmp_path):
+    command = [sys.executable, "-m", "evolute", "run", "cartpole", "-m", "population=2", "interval=64", "stop.steps=64"]
+    command += ["ppo.envs=2", "ppo.unroll=16", "ppo.minibatches=1", "ppo.widths=[8]", "engine=ray", "workers=2"]
+    user = {key: value for key, value in ENV.items() if key not in ("JAX_NUM_CPU_DEVICES", "NPROC", "XLA_FLAGS")}
+    done = subprocess.run(command, cwd=tmp_path, env=user, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr + done.stdout
+    assert "JAX was started" not in done.stderr + done.stdout

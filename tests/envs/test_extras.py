@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 from rows import alone_as_among_others, play
 
 from evolute.envs import qt
+from evolute.envs.adapter import Library
 from evolute.envs.adapters import minatar
 from evolute.envs.adapters.pettingzoo import PettingZooEnv
 from evolute.envs.adapters.procgen import GAMES, host
@@ -176,3 +179,26 @@ def test_procgen_without_its_libraries_says_what_to_install(monkeypatch):
 def test_games_that_are_not_there_are_told():
     with pytest.raises(ValueError, match="did you mean 'Breakout'"):
         minatar.single("Brakout", {})
+
+
+LOUD = """
+import sys, warnings
+print("Failed to import warp")
+print("GLFWError: no display", file=sys.stderr)
+warnings.warn("deprecated")
+"""
+
+
+def test_a_library_is_imported_in_silence(tmp_path, monkeypatch, capsys):
+    (tmp_path / "loud_library.py").write_text(LOUD)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert Library(("loud_library",), None, "loud_library:Ant", "").load("loud_library").__name__ == "loud_library"
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_misspelt_name_is_answered_with_one_line():
+    need("brax")
+    command = [sys.executable, "-m", "evolute", "run", "-m", "learner=ppo", "env=brax:antt"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == ""
+    assert done.stderr == "error: ppo: brax has no environment 'antt'; did you mean 'ant'?\n"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import io
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol
@@ -46,6 +48,13 @@ class MakeGame(Protocol):
     def __call__(self, name: str, options: Mapping[str, Any], /, *, time_limit: int | None = None) -> Game: ...
 
 
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Libraries print about their own optional parts when they are imported; if that fails, the error says it all."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield
+
+
 @dataclass(frozen=True)
 class Library:
     """An installable set of environments: the modules it needs, the extra that installs them, an example, and what it has."""
@@ -69,9 +78,9 @@ class Library:
         return "comes with Evolute" if self.extra is None else f"pip install 'evolute[{self.extra}]'"
 
     def load(self, module: str) -> ModuleType:
-        """Import one of its modules, without the warnings that this raises. Raises ValueError if something is missing."""
+        """Import one of its modules, without what it warns of and prints. Raises ValueError if something is missing."""
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _silence():
                 warnings.simplefilter("ignore")
                 return importlib.import_module(module)
         except ModuleNotFoundError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import secrets
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,10 @@ def connected(address: str | None, workers: int | None, cpus: float) -> Callable
         return lambda: None
     if address is None:
         many = max(len(cores()), math.ceil((workers or 0) * cpus))
-        ray.init(num_cpus=many, include_dashboard=False, _node_ip_address=LOOPBACK)
+        with warnings.catch_warnings():
+            # JAX warns of forks that go on without its threads; Ray's children become other programs at once.
+            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+            ray.init(num_cpus=many, include_dashboard=False, _node_ip_address=LOOPBACK)
     else:
         try:
             ray.init(address=address)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
 from evolute.cli.dry_run import print_dry_run
-from evolute.config.error import ConfigError
 from evolute.config.idle import idle_settings
 from evolute.config.layers import override, preset, stack
 from evolute.config.resolve import resolved
-from evolute.logs.sink import sinks
 from evolute.runs.assemble import assembled
 
 
@@ -77,13 +78,14 @@ def test_the_dry_run_does_not_contradict_itself(words, turns, steps):
     assert ("note:" in out.getvalue()) == (words[0] == "interval=100")
 
 
-def test_weights_and_biases_without_a_login_is_refused_before_the_run(tmp_path, monkeypatch):
+def test_weights_and_biases_without_a_login_is_refused_before_the_run(tmp_path):
     pytest.importorskip("wandb")
-    for key in ("WANDB_API_KEY", "WANDB_MODE", "WANDB_IDENTITY_TOKEN_FILE"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    monkeypatch.setenv("WANDB_CONFIG_DIR", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"log = wandb: not logged in.*wandb login.*WANDB_MODE=offline"):
-        sinks(["wandb"])
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    assert "wandb" in sinks(["wandb"])
+    stranger = {key: value for key, value in os.environ.items() if not key.startswith("WANDB_")}
+    stranger |= {"HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc")}
+    command = [sys.executable, "-m", "evolute", "run", "toy", "-m", "log=wandb", "stop.turns=1"]
+    refused = subprocess.run(command, cwd=tmp_path, env=stranger, capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: log = wandb: not logged in to Weights & Biases: run `wandb login`")
+    assert not (tmp_path / "runs").exists()
+    done = subprocess.run(command, cwd=tmp_path, env={**stranger, "WANDB_MODE": "offline"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

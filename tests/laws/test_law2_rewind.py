@@ -91,12 +91,12 @@ def test_a_learner_that_fails_while_turns_are_made_again_changes_nothing(tmp_pat
     before = Run.open(tmp_path / "run")
     broken = True
     with pytest.raises(RemakeError, match=r"(?s)nothing was changed.*a bug made in the meantime.*evolute resume"):
-        evolute.run(train, display="none", **settings)
+        evolute.run(train, edited=True, display="none", **settings)
     after = Run.open(tmp_path / "run")
     assert [m.turns for m in after.population.members] == [m.turns for m in before.population.members]
     assert not after.meta.unrepeatable
     broken = False
-    assert evolute.run(train, display="none", **settings).status == "finished"
+    assert evolute.run(train, edited=True, display="none", **settings).status == "finished"
 
 
 def test_a_turn_that_fails_by_chance_while_it_is_made_again_is_tried_again(tmp_path, stopped_at):
@@ -112,7 +112,7 @@ def test_a_turn_that_fails_by_chance_while_it_is_made_again_is_tried_again(tmp_p
     remaking = False
     settings = interrupted(stopped_at, train, tmp_path, 90, durable=3)
     remaking, calls = True, 0
-    run = evolute.run(train, display="none", **settings)
+    run = evolute.run(train, edited=True, display="none", **settings)
     assert run.status == "finished"
     assert not run.meta.unrepeatable
     assert not any(turn.failed for member in run.population.members for turn in member.history())

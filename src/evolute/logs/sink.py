@@ -72,6 +72,9 @@ class CheckedSink:
     open: LogSink
     problem: Callable[[], str | None]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.open.__doc__)  # a sink is described by its function
+
     def __call__(self, run: LoggedRun, /) -> Log:
         return self.open(run)
 

@@ -35,6 +35,12 @@ def test_a_run_without_a_terminal_prints_plain_lines_and_a_summary(tmp_path):
     assert "\x1b" not in out
 
 
+def test_one_take_over_is_one_time(tmp_path):
+    (tmp_path / "own.py").write_text("def train(state, hparams, steps, seed): return None, {'score': hparams['h']}\n")
+    out = evolute(tmp_path, "run", "-m", "learner=own:train", "train.h=[0,1]", "population=2", "stop.turns=2").stdout
+    assert "inherited 1 time\n" in out
+
+
 def test_json_gives_one_object_per_turn_and_a_final_one(tmp_path):
     (tmp_path / "own.py").write_text(
         "import os\n"

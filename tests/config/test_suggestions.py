@@ -28,6 +28,17 @@ def config(*words):
 
 
 @pytest.mark.parametrize(
+    ("given", "meant"),
+    [("stop.turn", "stop.turns"), ("evaluation.member", "evaluation.members"), ("opponents.table", "opponents.tables")],
+)
+def test_a_misspelt_key_of_the_run_is_not_taken_for_one_of_a_learner_that_takes_any(tmp_path, monkeypatch, given, meant):
+    (tmp_path / "freely.py").write_text("def train(state, hparams, steps, seed): ...")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=f"unknown key '{given}' .*; did you mean '{meant}'"):
+        config("learner=freely:train", f"{given}=3")
+
+
+@pytest.mark.parametrize(
     ("base", "given", "meant"),
     [
         (PPO, "ppo.learning_rate", "ppo.lr"),

@@ -246,8 +246,8 @@ def test_user_code_that_changes_its_hyper_parameters_changes_no_order(change):
         (({}, {}), "have no 'score'"),
         (({}, {"loss": 1.0, 3: 2.0}), "have no 'score'"),
         (({}, {"loss": 1.0}), "['loss'] have no 'score', which is what members are compared by"),
-        (({}, {"loss": 1.0}), "set score=-loss to compare by that (the minus sign minimises it)"),
-        (({}, {"length": 3.0, "reward": 1.0}), "set score=reward to compare by that"),
+        (({}, {"loss": 1.0}), "start a run with score=-loss to compare by that (the minus sign minimises it)"),
+        (({}, {"length": 3.0, "reward": 1.0}), "start a run with score=reward to compare by that"),
         (({}, {"score": np.zeros(3)}), "the metric 'score' must be one number, and is of shape (3,)"),
         (({}, {"score": np.zeros(1)}), "the metric 'score' must be one number, and is of shape (1,)"),
         (({}, {"score": "high"}), "the metric 'score' must be one number, and is of str"),
@@ -306,3 +306,11 @@ def test_a_checkpoint_cannot_write_outside_its_folder(name):
     made.adopt(Ref(0, 0), {name: b"anything"})
     (report,) = made.train([order(turn=1, start=Ref(0, 0), lr=0.1)])
     assert "names a file outside its folder" in report.error
+
+
+def test_results_without_opponents_are_refused_with_the_setting_that_is_missing():
+    def train(state, hparams, steps, seed, opponents):
+        return {}, {"results": [1.0 for _ in opponents]}
+
+    (report,) = worker(train).train([order()])
+    assert "there are no opponents: set opponents=history" in report.error

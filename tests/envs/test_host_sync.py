@@ -3,7 +3,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Text
+from gymnasium.spaces import Box, Dict, Discrete, Text, Tuple
 from rows import play
 from tests.envs import host_probes
 
@@ -78,3 +78,48 @@ def test_spaces_no_learner_can_use_are_told_at_once():
 
     with pytest.raises(ValueError, match="observations are Text"):
         SyncHostEnv(Reads)
+
+
+PARTS = Dict({"place": Box(0, 1, (2,)), "pair": Tuple((Discrete(3), Box(0, 1, (1,))))})
+PLACE, PAIR = np.zeros(2), (0, np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("space", "obs", "said"),
+    [
+        (PARTS, {"place": PLACE}, "obs has no 'pair'"),
+        (PARTS, {"place": np.zeros(3), "pair": PAIR}, "obs['place'] has the shape (3,), and should have (2,)"),
+        (PARTS, {"place": PLACE, "pair": (0, np.zeros(4))}, "obs['pair'][1] has the shape (4,), and should have (1,)"),
+        (PARTS, {"place": PLACE, "pair": (0,)}, "obs['pair'] should be a tuple of 2"),
+        (PARTS, PLACE, "obs is a ndarray, and should be a dict"),
+        (Box(0, 1, (4,)), np.zeros(1), "obs has the shape (1,), and should have (4,)"),  # numpy would broadcast it
+    ],
+)
+def test_an_observation_that_is_not_of_the_space_is_told_by_its_part(space, obs, said):
+    class Odd(host_probes.HostProbe):
+        observation_space = space
+
+        def reset(self, *, seed=None, options=None):
+            return obs, {}
+
+    vector = SyncHostEnv(Odd).vector([[1]])
+    vector.reset()
+    assert str(vector.failures[0]) == f"an observation is not of the environment's observation_space: {said}"
+
+
+def test_an_observation_may_turn_out_wrong_in_a_later_step():
+    class Late(host_probes.HostProbe):
+        observation_space = Dict({"place": Box(0, 1, (2,))})
+        action_space = Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return {"place": PLACE}, {}
+
+        def step(self, action):
+            return {}, 0.0, False, False, {}
+
+    vector = SyncHostEnv(Late).vector([[1]])
+    vector.reset()
+    assert not vector.failures
+    vector.step(np.array([0]))
+    assert "obs has no 'place'" in str(vector.failures[0])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.report import synthetic
 
 import evolute
+from evolute.cli.compare import compare
 from evolute.config.error import ConfigError
 from evolute.report.data.compare import arms, best_so_far, charts, comparison, distinct, estimated, final, improvement, iqm
 from evolute.runs.turns import TurnTable
@@ -88,3 +90,22 @@ def test_a_run_without_a_score_is_not_compared(tmp_path):
     empty = TurnTable.read(synthetic.synthetic(tmp_path / "empty", members=2, turns=0, ended=None))
     with pytest.raises(ConfigError, match="has no score yet, and cannot be compared"):
         final(empty)
+
+
+def test_a_comparison_says_what_it_cannot_tell(tmp_path):
+    tables = [TurnTable.read(synthetic.synthetic(tmp_path / name, 4, 6, strategy=name)) for name in ("pbt", "other")]
+    tables[1] = replace(tables[1], meta=replace(tables[1].meta, ended=None))
+    assert f"Not finished: {tables[1].folder}." in comparison(tables)["note"]
+    assert "tournament" not in comparison(tables)["note"]
+    tables[1] = replace(tables[1], meta=replace(tables[1].meta, ended="turns", ratings=[(0, 5, 1.0, 2.0)]))
+    assert "Not finished" not in comparison(tables)["note"]
+    assert "only games tell which run is better (`evolute tournament RUN RUN`)" in comparison(tables)["note"]
+
+
+def test_one_run_on_each_side_is_no_probability(tmp_path, capsys):
+    folders = [synthetic.synthetic(tmp_path / name, 4, 6, strategy=name) for name in ("pbt", "other")]
+    compare(folders, Path(""), as_json=False)
+    assert "with probability" not in capsys.readouterr().out
+    folders += [synthetic.synthetic(tmp_path / "more", 4, 6, strategy="other", seed=1)]
+    compare(folders, Path(""), as_json=False)
+    assert "with probability" in capsys.readouterr().out

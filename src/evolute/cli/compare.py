@@ -64,7 +64,10 @@ def _show(result: dict[str, Json]) -> None:
         figures = [formats.number(middle["value"]), _interval(middle), formats.number(arm["mean"])]
         grid.add_row(Text(arm["name"]), str(len(arm["runs"])), *figures)
     printed(grid)
+    runs = {arm["name"]: len(arm["runs"]) for arm in result["arms"]}
     for pair in result["pairs"]:
+        if runs[pair["one"]] == runs[pair["other"]] == 1:
+            continue
         probability = pair["better"]
         interval = "" if probability["low"] is None else f" ({probability['low']:.0%} to {probability['high']:.0%})"
         which = f"a run of {pair['one']} ends better than one of {pair['other']}"

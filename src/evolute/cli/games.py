@@ -11,10 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evolute.cli.agents import chosen
 from evolute.config.error import ConfigError
 from evolute.core.order import Json
 from evolute.report.data.standings import ratings as ratings_of
 from evolute.report.data.standings import table
+from evolute.report.formats import who
 from evolute.report.summary import printed, ratings_table
 from evolute.runs.result import Run
 from evolute.runs.tournament import against
@@ -41,10 +43,9 @@ def play_against(folder: Path, member: int | None, other: str, *, games: int, se
         data = {"against": other, "games": match.games, "score": match.score, "low": low, "high": high, "return": match.gain}
         print(json.dumps(data))
         return
-    print(
-        f"wins {match.score:.0%} of {match.games:,} games against {other}, draws half (90 % interval {low:.0%} to {high:.0%})"
-    )
-    print(f"return {match.gain:.4g}; each seat is taken equally often, and actions are sampled")
+    print(f"{who(chosen(Run.open(folder), member))}:")
+    print(f"{match.games:,} games against {other}, with sampled actions, in each seat equally often")
+    print(f"wins {match.score:.0%}, draws counting half (90% interval {low:.0%} to {high:.0%}); mean return {match.gain:.4g}")
 
 
 def _interval(share: float, games: int) -> tuple[float, float]:
@@ -83,11 +84,11 @@ def _show(data: dict[str, Json]) -> None:
         grid.add_row(str(place), Text(one["name"]), f"{one['rating']:.0f} ± {one['deviation']:.0f}", *shares)
     printed(grid)
     games = int(max(max(one["games"]) for one in players))
-    printed(Text(f"\nper cent of games won by the row against the column, draws half; up to {games:,} games a pair"))
+    printed(Text(f"\n% of {games:,} games that the row won against the column; a draw is half a win"))
     width = max(3, len(str(len(players)))) + 1
     printed(Text(" " * width + "".join(f"{place:>{width}}" for place in range(1, len(players) + 1)), style="bold"))
     for place, one in enumerate(players):
-        cells = ["·" if other == place else f"{share:.0%}".rstrip("%") for other, share in enumerate(one["wins"])]
+        cells = [f"{100 * share:.0f}" if count else "·" for share, count in zip(one["wins"], one["games"], strict=True)]
         printed(Text(f"{place + 1:>{width}}" + "".join(f"{cell:>{width}}" for cell in cells)))
     if cycle := data["cycle"]:
         circle = " beats ".join([*cycle["players"], cycle["players"][0]])

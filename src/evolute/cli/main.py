@@ -101,7 +101,7 @@ def list_runs(
 
 @app.command()
 def ratings(folder: RunFolder, as_json: PrintJson = False) -> None:
-    """Show how the members of a game are rated, and how sure that is."""
+    """Show the ratings of members that play each other, and how sure the first place is."""
     from evolute.cli.games import ratings
 
     ratings(located(folder), as_json=as_json)
@@ -109,14 +109,23 @@ def ratings(folder: RunFolder, as_json: PrintJson = False) -> None:
 
 @app.command()
 def tournament(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Runs whose members meet; of several, the best each.")],
-    past: Annotated[int, typer.Option("--past", min=0, help="Also this many earlier states of each run's best line.")] = 0,
-    bot: Annotated[list[str] | None, typer.Option("--bot", help="Also this bot of the game, such as random.")] = None,
-    games: Annotated[int, typer.Option("--games", min=2, help="Games of each pair.")] = 200,
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="RUN…", help="One run: its members meet; several: the best of each.")
+    ],
+    past: Annotated[
+        int, typer.Option("--past", min=0, help="Also this many earlier states of the best, spread over each run.")
+    ] = 0,
+    bot: Annotated[
+        list[str] | None, typer.Option("--bot", help="Also a bot of the game, such as random; may be repeated.")
+    ] = None,
+    games: Annotated[
+        int,
+        typer.Option("--games", min=2, help="Games of each pair, or a few more, so that all sit in each seat equally often."),
+    ] = 200,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
     as_json: PrintJson = False,
 ) -> None:
-    """Let members of runs play each other: who beats whom, ratings, and the Nash mixture."""
+    """Let everybody play everybody. Shows who beats whom, ratings, the Nash mixture and alpha-rank."""
     from evolute.cli.games import tournament
 
     tournament([located(one) for one in folders], past=past, bots=bot or [], games=games, seed=seed, as_json=as_json)
@@ -174,14 +183,17 @@ def play(
         typer.Option("--sample/--greedy", help="Sample actions or take the likeliest; by default as did better after the run."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="RUN|BOT", help="In a game: the other side, a run's best or a bot.")
+        str | None, typer.Option("--against", metavar="RUN|BOT", help="In a game: whom to play, the best of a run or a bot.")
     ] = None,
     as_json: PrintJson = False,
 ) -> None:
-    """Evaluate a member in fresh episodes and print its returns; in a game, play it against somebody."""
+    """Evaluate a member in fresh episodes and print its returns. In a game, let it play --against a run or a bot."""
     if against is not None:
         from evolute.cli.games import play_against
+        from evolute.config.error import ConfigError
 
+        if video or film or sample is False:
+            raise ConfigError("--against plays with sampled actions and without a video: leave out --greedy and --video")
         other = str(located(Path(against)))
         play_against(located(folder), member, other, games=episodes or 200, seed=seed, as_json=as_json)
         return

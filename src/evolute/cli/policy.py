@@ -13,6 +13,7 @@ from evolute.cli.agents import chosen
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
 from evolute.core.protocols import PlaysEitherWay, Seats
+from evolute.core.solo import Solo
 from evolute.report import formats
 from evolute.report.formats import who
 from evolute.runs.assemble import assembled
@@ -50,7 +51,7 @@ def play(
     """
     agent, config = _agent(folder, member)
     learner: object = agent.learner
-    if isinstance(learner, Seats) and learner.teams:
+    if isinstance(learner, Seats) and learner.teams and not isinstance(learner, Solo):
         raise ConfigError("members of a game play against somebody: name a run or a bot, as in --against random")
     asked = None if sample is None else not sample
     greedy = agent.greedy if asked is None else asked

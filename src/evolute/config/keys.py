@@ -67,6 +67,6 @@ def _elsewhere(key: str, plugins: Mapping[str, PluginSpec]) -> str:
     """The section that was meant, if a plug-in has a setting of this name."""
     head, _, option = key.partition(".")
     fits = [spec.name for spec in plugins.values() if option in (taken := declared(spec.maker)).options or taken.free]
-    if not option or head in FIELDS or not fits:
+    if not option or not fits or any(name.partition(".")[0] == head for name in FIELDS):
         return ""
     return f"; there is no section {head!r}; did you mean {' or '.join(repr(f'{name}.{option}') for name in fits)}?"

@@ -43,6 +43,11 @@ def check_name(value: Any) -> Any:
     return value
 
 
+def parse_names(value: Any) -> Any:
+    """A list of names, also as `random,search`."""
+    return [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+
+
 def parse_logs(value: Any) -> list[str]:
     """Names of log sinks: a list, or `tensorboard,csv`. They are imported when the run starts."""
     names = [str(name).strip() for name in (value.split(",") if isinstance(value, str) else value)]
@@ -145,9 +150,11 @@ class OpponentSettings:
         0.5
     )
     matches: Annotated[int, Ge(0), _fixed("games against each opponent after a turn, by which members are rated")] = 32
-    anchors: Annotated[list[str], _fixed("bots that every member plays after each turn; the first one's rating is 0")] = field(
-        default_factory=lambda: ["random"]
-    )
+    anchors: Annotated[
+        list[str],
+        BeforeValidator(parse_names),
+        _fixed("bots that every member plays after each turn, separated by commas; the first one's rating is 0"),
+    ] = field(default_factory=lambda: ["random"])
     rating: Annotated[
         Literal["descent", "elo"],
         _fixed("descent: Bradley-Terry ratings of all states, near those they descend from; elo: Elo's update"),

@@ -98,7 +98,7 @@ class Solo:
         seed: int,
         progress: Progress,
     ) -> Sequence[Match]:
-        raise ValueError("a training function plays its games itself, while it trains")
+        raise ValueError("code of your own plays its games itself, while it trains: `evolute ratings` shows how they went")
 
     def dump(self, state: Tree) -> Tree:
         return state
@@ -160,8 +160,10 @@ def _matches(order: Order, metrics: Mapping[str, Any]) -> tuple[tuple[Match, ...
 
     `results` has an entry for each opponent: the mean result in [0, 1], or that and the number of games, or None.
     """
-    if not order.opponents or not isinstance(metrics, Mapping) or "results" not in metrics:
+    if not isinstance(metrics, Mapping) or "results" not in metrics:
         return (), metrics
+    if not order.opponents:
+        raise ValueError("metrics['results'] are those of games, and there are no opponents: set opponents=history")
     results = list(metrics["results"])
     if len(results) != len(order.opponents):
         raise ValueError(f"metrics['results'] has {len(results)} entries for {len(order.opponents)} opponents")

@@ -146,7 +146,7 @@ def _other(metrics: Mapping[str, Any]) -> str:
         return "; return it, as in {'score': 1.0}"
     chosen = (gains or names)[0]
     sign = "-" if not gains and re.search("loss|error|cost|regret", chosen) else ""
-    return f"; set score={sign}{chosen} to compare by that{' (the minus sign minimises it)' if sign else ''}"
+    return f"; start a run with score={sign}{chosen} to compare by that{' (the minus sign minimises it)' if sign else ''}"
 
 
 def _finite(key: str, value: Any) -> float | None:

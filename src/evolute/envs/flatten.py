@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -61,6 +62,26 @@ def flatten(space: Space, obs: Any, array: ModuleType, *, batch: int = 0) -> Any
     if isinstance(space, spaces.Box) and len(space.shape) == 1:
         return obs
     return _vector(space, obs, array, batch)
+
+
+def mismatch(space: Space, obs: Any, name: str = "obs") -> str | None:
+    """What of an observation is not of its space: a part that is missing, or has more or fewer numbers."""
+    match space:
+        case spaces.Dict():
+            if not isinstance(obs, Mapping):
+                return f"{name} is a {type(obs).__name__}, and should be a dict"
+            if missing := [repr(key) for key in space if key not in obs]:
+                return f"{name} has no {', '.join(missing)}"
+            parts = [(part, obs[key], f"{name}[{key!r}]") for key, part in space.items()]
+        case spaces.Tuple():
+            if not isinstance(obs, (tuple, list)) or len(obs) != len(space):
+                return f"{name} should be a tuple of {len(space)}"
+            parts = [(part, seen, f"{name}[{place}]") for place, (part, seen) in enumerate(zip(space, obs, strict=True))]
+        case _:
+            shape = space.shape or ()
+            fits = np.size(obs) == math.prod(shape)
+            return None if fits else f"{name} has the shape {np.shape(obs)}, and should have {shape}"
+    return next(filter(None, (mismatch(*part) for part in parts)), None)
 
 
 def _vector(space: Space, obs: Any, array: ModuleType, batch: int) -> Any:

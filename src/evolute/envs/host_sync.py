@@ -9,7 +9,7 @@ from typing import Any, SupportsFloat
 import gymnasium
 import numpy as np
 
-from evolute.envs.flatten import flat_space, flatten, is_flat
+from evolute.envs.flatten import flat_space, flatten, is_flat, mismatch
 from evolute.envs.interface import Vector
 from evolute.envs.spaces import supported
 
@@ -78,7 +78,10 @@ class _Serial:
             env.close()
 
     def _start(self, row: int, seed: int | None) -> _Result:
-        self._see(row, self._envs[row].reset(seed=seed)[0])
+        obs = self._envs[row].reset(seed=seed)[0]
+        if seed is not None:
+            self._check(obs)
+        self._see(row, obs)
         return _STARTED
 
     def _advance(self, row: int, action: Any) -> _Result:
@@ -94,7 +97,16 @@ class _Serial:
         return total, terminated, truncated
 
     def _see(self, row: int, obs: Any) -> None:
-        self._obs[row] = obs if self._flat else flatten(self._space, obs, np)
+        try:
+            self._obs[row] = obs if self._flat else flatten(self._space, obs, np)
+        except (KeyError, TypeError, ValueError):
+            self._check(obs)
+            raise
+
+    def _check(self, obs: Any) -> None:
+        """Refuse what is not of the space; numpy would broadcast some of it to the right shape without a word."""
+        if wrong := mismatch(self._space, obs):
+            raise ValueError(f"an observation is not of the environment's observation_space: {wrong}")
 
     def _fail(self, row: int, error: Exception) -> None:
         self.failures[row] = error

@@ -20,7 +20,7 @@ from evolute.opponents import pool
 from evolute.opponents.field import Choose, Field, Roles
 from evolute.opponents.payoff import win_share
 from evolute.opponents.pool import Forget, Pool
-from evolute.opponents.standings import Known, Rated, Rule, Standings, recent, standings
+from evolute.opponents.standings import Known, Rated, Rule, Standings, rated_after, recent
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Seated:
         before: Known = {_player(player): (mean, deviation) for player, mean, deviation in state["known"]}
         how = self.seating
         past = [Ref(*pair) for pair in state["pool"]]
-        return standings(population, before, rule=how.rating, mates=self.mates, anchors=how.anchors, pool=past)
+        return rated_after(population, before, rule=how.rating, mates=self.mates, anchors=how.anchors, pool=past)
 
     def _pool(self, state: Json, population: Population, now: Standings, rng: np.random.Generator) -> Pool:
         """The pool after this decision."""

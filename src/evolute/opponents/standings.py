@@ -50,7 +50,7 @@ def recent(population: Population) -> list[Turn]:
     return sorted(turns, key=lambda turn: (turn.ref.turn, turn.ref.member))
 
 
-def standings(
+def rated_after(
     population: Population, before: Known, *, rule: Rule, mates: int, anchors: Sequence[str], pool: Collection[Ref]
 ) -> Standings:
     """The ratings after all reports so far; `before` are those after the last decision.

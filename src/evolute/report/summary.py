@@ -147,7 +147,7 @@ def _shortened(lines: list[str], *, short: bool) -> Iterator[Text]:
 
 
 def _incidents(data: dict[str, Json]) -> Iterator[Text]:
-    yield Text(f"inherited {data['inherited']:,} times")
+    yield Text(f"inherited {formats.count(data['inherited'], 'time')}")
     if data["failed"]:
         text = (
             f"{formats.count(data['failed'], 'turn')} failed; {formats.count(data['rescued'], 'member')} replaced from a donor"

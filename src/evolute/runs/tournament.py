@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,16 +80,26 @@ def _played(
     learner: Seats, entrants: Sequence[Entrant], place: int, others: Sequence[int], games: int, seed: int
 ) -> list[tuple[int, float, int]]:
     """Half of the games of an entrant against each of the others, the other half being theirs; all of those against bots."""
-    one = entrants[place]
+    one, half = entrants[place], for_all_seats(learner.teams, games / 2)
     assert one.hparams is not None
-    lineups = [lineup(learner.teams, _player(entrants, other)) for other in others]
-    trees = {Ref(other, 0): entrants[other].tree for other in others if not entrants[other].is_bot}
-    number = games // 2 + games // 2 % len(learner.teams)
-    try:
-        results = learner.play_matches(one.tree, one.hparams, lineups, trees, games=number, seed=seed, progress=silently)
-    except ValueError as error:
-        raise ConfigError(f"{one.name} cannot play all of the others: {error}") from error
-    return [(other, match.score, match.games) for other, match in zip(others, results, strict=True)]
+    played: list[tuple[int, float, int]] = []
+    for bots, number in ((False, half), (True, 2 * half)):
+        those = [other for other in others if entrants[other].is_bot is bots]
+        lineups = [lineup(learner.teams, _player(entrants, other)) for other in those]
+        trees = {} if bots else {Ref(other, 0): entrants[other].tree for other in those}
+        if not those:
+            continue
+        try:
+            results = learner.play_matches(one.tree, one.hparams, lineups, trees, games=number, seed=seed, progress=silently)
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
+        played += [(other, match.score, match.games) for other, match in zip(those, results, strict=True)]
+    return played
+
+
+def for_all_seats(teams: Sequence[int], games: float) -> int:
+    """As many games or a few more, so that a player sits in each seat equally often."""
+    return math.ceil(games / len(teams)) * len(teams)
 
 
 def against(folder: Path, member: int | None, other: str, *, games: int = GAMES, seed: int = 0) -> Match:
@@ -102,8 +113,8 @@ def against(folder: Path, member: int | None, other: str, *, games: int = GAMES,
     player: Player = other if theirs.is_bot else Ref(1, 0)
     trees = {} if theirs.is_bot else {Ref(1, 0): theirs.tree}
     try:
-        lineups = [lineup(learner.teams, player)]
-        (match,) = learner.play_matches(mine.tree, mine.hparams, lineups, trees, games=games, seed=seed, progress=silently)
+        lineups, number = [lineup(learner.teams, player)], for_all_seats(learner.teams, games)
+        (match,) = learner.play_matches(mine.tree, mine.hparams, lineups, trees, games=number, seed=seed, progress=silently)
         return match
     except ValueError as error:
         raise ConfigError(f"--against {other}: {error}") from error

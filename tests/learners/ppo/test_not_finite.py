@@ -67,11 +67,11 @@ def trained(made, **hparams):
     return report
 
 
-@pytest.mark.parametrize("what", ["reward", "observation"])
-def test_on_the_host_the_environment_and_the_step_are_named(what):
+@pytest.mark.parametrize(("article", "what"), [("a", "reward"), ("an", "observation")])
+def test_on_the_host_the_environment_and_the_step_are_named(article, what):
     made = learner(EnvSpec("tests.learners.ppo.test_not_finite:OnHost", {"OnHost": {"what": what}}), **SMALL)
     report = trained(made)
-    said = f"gave a {what} that is not a finite number: environment 1 of the member, in its step {STEP} of this turn"
+    said = f"gave {article} {what} that is not a finite number: environment 1 of the member, in its step {STEP} of this turn"
     assert said in report.error
 
 

@@ -69,10 +69,10 @@ class Episodes:
         obs = np.array(obs)
         grid = obs.reshape((*reward.shape, *obs.shape[1:]))
         for member in range(self.members):
-            for what, seen in (("reward", reward[member]), ("observation", grid[member])):
+            for what, seen in (("a reward", reward[member]), ("an observation", grid[member])):
                 bad = ~np.isfinite(seen.reshape(self.envs, -1)).all(axis=1) if seen.dtype.kind == "f" else np.zeros(1, bool)
                 if bad.any():
-                    self._fail(member, not_finite(f"environment gave a {what}", int(np.argmax(bad)), self.steps))
+                    self._fail(member, not_finite(f"environment gave {what}", int(np.argmax(bad)), self.steps))
             if not (np.isfinite(reward[member]).all() and (whole or np.isfinite(grid[member]).all())):
                 reward[member], grid[member] = 0, 0
         return obs

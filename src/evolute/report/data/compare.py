@@ -133,6 +133,11 @@ def comparison(tables: Sequence[TurnTable]) -> dict[str, Json]:
 def _notes(ranked: Sequence[Arm], left_out: Mapping[str, str]) -> Iterator[str]:
     for run, same in left_out.items():
         yield f"{run} is left out: it has the config and seed of {same}, so it is no further sample."
+    runs = [run for arm in ranked for run in arm.runs]
+    if unfinished := [str(run.folder) for run in runs if run.meta.ended is None]:
+        yield f"Not finished: {', '.join(unfinished)}."
+    if any(run.meta.ratings for run in runs):
+        yield "These are ratings within each run: only games tell which run is better (`evolute tournament RUN RUN`)."
     if any(len(arm.runs) < 2 for arm in ranked):
         yield "An interval needs runs with other seeds (-m seed=1)."
 

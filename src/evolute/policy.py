@@ -205,7 +205,11 @@ def _vector(layout: Mapping[str, Any], observation: Any) -> Array:
     if layout["kind"] in ("dict", "tuple"):
         return np.concatenate([_vector(part, seen) for part, seen in _parts(layout, observation)], axis=-1)
     obs, dims = np.asarray(observation), len(layout["shape"])
-    flat = obs.reshape((*obs.shape[: obs.ndim - dims], math.prod(layout["shape"])))
+    try:
+        flat = obs.reshape((*obs.shape[: obs.ndim - dims], math.prod(layout["shape"])))
+    except ValueError:
+        shape = tuple(layout["shape"])
+        raise ValueError(f"a part of the observation has the shape {obs.shape}, and should have {shape}") from None
     if layout["kind"] == "numbers":
         return flat.astype(np.float32)
     places = flat - np.asarray(layout["starts"])

@@ -87,3 +87,9 @@ def test_a_dict_that_lacks_a_part_is_refused():
     layout = flat_space(Dict({"me": Discrete(2), "you": Discrete(3)})).layout
     with pytest.raises(ValueError, match="a dict of me, you, and this has no 'you'"):
         policy.flattened(layout, {"me": 1})
+
+
+def test_a_part_of_another_shape_is_refused():
+    layout = flat_space(Dict({"me": Discrete(2), "place": Box(0, 1, (2,))})).layout
+    with pytest.raises(ValueError, match=r"has the shape \(3,\), and should have \(2,\)"):
+        policy.flattened(layout, {"me": 1, "place": [0.0, 0.5, 1.0]})

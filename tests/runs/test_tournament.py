@@ -29,6 +29,19 @@ def rps(tmp_path_factory) -> Path:
     return evolute.run("ppo", env="matrix:rps", space=space, folder=folder, **more, **settings).folder
 
 
+@pytest.mark.parametrize("seats", [2, 3])
+def test_the_higher_return_wins_where_both_sides_gain(tmp_path, seats):
+    """Each seat gets 1, and 1 more for action 1: a member that plays at random wins as often as it loses."""
+    joint = np.indices((2,) * seats)
+    settings = {f"ppo.{name}": value for name, value in SMALL.items()} | {"ppo.lr": 0.0}
+    more = {"population": 2, "interval": 64, "stop": {"turns": 1}, "display": "none", "opponents": "history"}
+    env = {"env": "matrix:own", "matrix.payoff": (1 + joint).tolist(), "matrix.rounds": 1}
+    run = evolute.run("ppo", folder=tmp_path / "own", space={}, **env, **more, **settings)
+    match = against(run.folder, None, "random", games=600)
+    assert match.score == pytest.approx(0.5, abs=0.1)
+    assert match.gain == pytest.approx(1.5, abs=0.1)
+
+
 def test_every_pair_plays_as_many_games_bots_too(rps):
     played = tournament([rps], bots=["random"], games=10)
     np.testing.assert_array_equal(played.games, 12 * (1 - np.eye(3)))  # 6 as the host, 6 as the guest: 3 in each seat

@@ -53,20 +53,25 @@ class Seating:
     """[own seat, other]: team-mates first."""
     place: np.ndarray[Any, np.dtype[np.int32]]
     """[own seat, seat]: 0 for the member itself, 1 + other for the others."""
+    rivals: np.ndarray[Any, np.dtype[np.float32]]
+    """[own seat, seat]: weights that make a mean over the seats of other teams."""
 
     @classmethod
     def of(cls, teams: Sequence[int]) -> Seating:
         seats = range(len(teams))
         others = [sorted((s for s in seats if s != own), key=lambda s: (teams[s] != teams[own], s)) for own in seats]
         place = [[0 if seat == own else 1 + others[own].index(seat) for seat in seats] for own in seats]
-        return cls(np.array(others, np.int32).reshape(len(teams), -1), np.array(place, np.int32))
+        rivals = np.not_equal.outer(teams, teams).astype(np.float32)
+        rivals /= np.maximum(rivals.sum(axis=1, keepdims=True), 1)
+        return cls(np.array(others, np.int32).reshape(len(teams), -1), np.array(place, np.int32), rivals)
 
 
 @dataclass(frozen=True)
 class Arena:
     """A world of games: `copies` at each table. The member sits in each seat in turn, and moves on with every game.
 
-    If they are `paired`, the games of all seats begin from the same keys, as do those of all tables.
+    If they are `paired`, the games of all seats begin from the same keys, as do those of all tables, and a reward is a pair:
+    the member's own, and by how much it is above the mean of its opponents' rewards.
     """
 
     game: Game
@@ -144,7 +149,7 @@ class Arena:
         if self.game.actors > 1:
             states = dealt(key)
             return states, self._obs(states)
-        nothing, no = jnp.zeros(self.envs), jnp.zeros(self.envs, bool)
+        nothing, no = jnp.zeros((self.envs, 2) if self.paired else self.envs), jnp.zeros(self.envs, bool)
 
         def begun(number: jax.Array) -> tuple[Seated, jax.Array]:
             dealing, moving = jax.random.split(jax.random.fold_in(key, number))
@@ -184,7 +189,8 @@ class Arena:
             tick = self._ticked(stepping, states.state, action[:, None])
             after = Seated(tick.state, tick.view, states.seat, memory)
             kept = jax.tree.map(partial(where, moving), after, states)
-            own = jnp.where(moving, self._own_reward(tick, states.seat), 0.0)
+            gained = self._own_reward(tick, states.seat)
+            own = where(moving, gained, jnp.zeros_like(gained))
             terminated, truncated = step.terminated | moving & tick.terminated, step.truncated | moving & tick.truncated
             return number + 1, Step(kept, self._obs(kept), step.reward + own, terminated, truncated)
 
@@ -258,8 +264,13 @@ class Arena:
         return _of_actor(states.view.obs, self._own_actor(states))
 
     def _own_reward(self, tick: Tick, seat: jax.Array) -> jax.Array:
-        reward = tick.reward[..., 0] if self.game.channels else tick.reward
-        return _of_actor(reward, seat).astype(jnp.float32)
+        """The member's rewards [game], or [game, 2] with its lead if the games are paired."""
+        reward = (tick.reward[..., 0] if self.game.channels else tick.reward).astype(jnp.float32)
+        own = _of_actor(reward, seat)
+        if not self.paired:
+            return own
+        rivals = jnp.sum(reward * jnp.asarray(self._seating.rivals)[seat], axis=1)
+        return jnp.stack([own, own - rivals], axis=1)
 
 
 def lineup_numbers(game: Game, lineups: Sequence[Sequence[Any]], frozen: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.int32]]:

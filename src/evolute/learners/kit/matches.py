@@ -16,7 +16,7 @@ from evolute.learners.kit import acting, members, networks
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.actions import masked
 from evolute.learners.kit.arena import Arena, Opponents
-from evolute.learners.kit.evaluation import LIMIT, EpisodeResults, Player
+from evolute.learners.kit.evaluation import LIMIT, Player
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import stacked, unstacked
 
@@ -30,20 +30,27 @@ class Fixture(NamedTuple):
     key: Any
 
 
+class GameResults(NamedTuple):
+    """A member's returns, and by how much they are above the mean of its opponents' returns: [table, game]."""
+
+    returns: Any
+    leads: Any
+
+
 def play(
     game: Game, programs: Programs, spec: PolicySpec, fixtures: Sequence[Fixture], games: int, progress: Progress
-) -> list[EpisodeResults]:
-    """Each member's returns and lengths [table, game]. The games of a table come in groups with the same key, one per seat."""
+) -> list[GameResults]:
+    """How each member's games ended. The games of a table come in groups with the same key, one per seat."""
     capacity = members.capacity(len(fixtures))
     zeros = np.zeros((len(fixtures[0].counts), games), np.float32)
-    results = members.spread(stacked([EpisodeResults(zeros, zeros)] * len(fixtures), capacity))
+    results = members.spread(stacked([GameResults(zeros, zeros)] * len(fixtures), capacity))
     inputs = members.spread(stacked(fixtures, capacity))
     name = ("matches", spec, games)
     results = programs.call(name, partial(_play, game, spec), len(fixtures), results, inputs, (), progress)
     return unstacked(results, len(fixtures))
 
 
-def _play(game: Game, spec: PolicySpec, results: EpisodeResults, fixture: Fixture, shared: tuple[()]) -> EpisodeResults:
+def _play(game: Game, spec: PolicySpec, results: GameResults, fixture: Fixture, shared: tuple[()]) -> GameResults:
     """One game in each of several copies at once."""
     key = jax.random.wrap_key_data(fixture.key)
     copies = results.returns.shape[1]
@@ -63,11 +70,11 @@ def _play(game: Game, spec: PolicySpec, results: EpisodeResults, fixture: Fixtur
         outputs = masked(outputs, arena.legal(states))
         action = spec.actions.sample(weights, outputs, spec.actions.noise(drawing, (arena.envs,)))
         moved = arena.step(stepping, states, spec.actions.to_env(action))
-        results = EpisodeResults(results.returns + moved.reward * alive, results.lengths + alive)
+        results = GameResults(*(total + gained * alive for total, gained in zip(results, moved.reward.T, strict=True)))
         return time + 1, moved.state, moved.obs, memory, alive & ~(moved.terminated | moved.truncated), results
 
     memory = jnp.zeros((arena.envs, spec.network.units))
-    blank = EpisodeResults(jnp.zeros(arena.envs), jnp.zeros(arena.envs))
+    blank = GameResults(jnp.zeros(arena.envs), jnp.zeros(arena.envs))
     alive = jnp.repeat(fixture.counts > 0, copies)
-    played: EpisodeResults = jax.lax.while_loop(runs, step, (jnp.int32(0), states, obs, memory, alive, blank))[-1]
-    return EpisodeResults(*(leaf.reshape((arena.tables, copies)) for leaf in played))
+    played: GameResults = jax.lax.while_loop(runs, step, (jnp.int32(0), states, obs, memory, alive, blank))[-1]
+    return GameResults(*(leaf.reshape((arena.tables, copies)) for leaf in played))

@@ -156,7 +156,7 @@ class GameRunner:
             fixtures.append(Fixture(one.player, opponents, counts, key_data(one.seed)))
         results = matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
         return [
-            tuple(_match(lineup, result.returns[table]) for table, lineup in enumerate(one.lineups))
+            tuple(_match(lineup, result.returns[table], result.leads[table]) for table, lineup in enumerate(one.lineups))
             for one, result in zip(encounters, results, strict=True)
         ]
 
@@ -175,7 +175,7 @@ def _blank(surroundings: Surroundings, spec: PPOSpec, own: Player, opponents: Op
     return zeros
 
 
-def _match(against: Lineup, returns: Any) -> Match:
+def _match(against: Lineup, returns: Any, leads: Any) -> Match:
     """Games against one line-up: who has the higher return has won."""
-    results = (np.sign(returns) + 1) / 2
+    results = (np.sign(leads) + 1) / 2
     return Match(against, float(np.mean(results)), len(returns), float(np.mean(returns)))

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evolute.config.error import ConfigError
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn, best, descent
 from evolute.core.protocols import ActsEitherWay, Learner, PlaysEitherWay, Progress, silently
@@ -82,6 +81,8 @@ class Agent:
         learner = self._learner
         if not isinstance(learner, PlaysEitherWay):
             if greedy is not None:
+                from evolute.config.error import ConfigError  # `show` reads runs without any of the config's packages
+
                 raise ConfigError("this learner evaluates its members in its own way: it cannot be told how they act")
             return learner.evaluate(self._tree, self.hparams, seed=seed, episodes=episodes, progress=progress)
         number, way = episodes or sum(learner.rounds), self.greedy if greedy is None else greedy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from evolute.ratings.cycles import strongest_cycle
 from evolute.ratings.games import Games
 from evolute.ratings.scale import chance_below
 from evolute.runs.result import Run
-from evolute.runs.tournament import Tournament
+
+if TYPE_CHECKING:
+    from evolute.runs.tournament import Tournament
 
 SURE = 0.95
 """A cycle whose results are all at least this certain is reported."""

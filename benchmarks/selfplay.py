@@ -1,4 +1,4 @@
-"""Does evolution pay in self-play? Arms with the same budget on Pong and Connect Four, judged by games that none of them trained on.
+"""Does evolution pay in self-play? Arms with equal budgets on Pong and Connect Four, judged by one that nobody trains against.
 
     python benchmarks/selfplay.py run pong --seeds 101 102 103 104 105
     python benchmarks/selfplay.py run connect-four --seeds 101 102 103 104 105
@@ -92,7 +92,9 @@ def table() -> None:
             better = ""
             if arm != "preset" and best["preset"]:
                 found = estimated(improvement, np.array(list(best["preset"].values())), scores)
-                better = f"{found.value:.0%}" if found.low is None else f"{found.value:.0%} ({found.low:.0%} to {found.high:.0%})"
+                better = (
+                    f"{found.value:.0%}" if found.low is None else f"{found.value:.0%} ({found.low:.0%} to {found.high:.0%})"
+                )
             print(f"| {game} | {arm} | {len(scores)} | {iqm(scores):.0%} | {each} | {everybody:.0%} | {rates:.1e} | {better} |")
 
 

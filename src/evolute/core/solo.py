@@ -132,7 +132,14 @@ class Solo:
 def adapt(made: Any) -> Learner[Any]:
     """A Learner, from whatever a user gave: one already, an object with train, save and load, or a function."""
     if is_train(made):
-        return Solo(made, thaw=canonical, freeze=canonical, wants_progress=_takes(made, "progress"), links=_links(made))
+        return Solo(
+            made,
+            thaw=canonical,
+            freeze=canonical,
+            wants_progress=_takes(made, "progress"),
+            links=_links(made),
+            architecture=_architecture(made),
+        )
     if isinstance(made, type):
         made = made()
     if isinstance(made, Trainer):
@@ -143,6 +150,7 @@ def adapt(made: Any) -> Learner[Any]:
             repeatable=bool(getattr(made, "repeatable", False)),
             wants_progress=_takes(made.train, "progress"),
             links=_links(made.train),
+            architecture=_architecture(made),
         )
     learner: Learner[Any] = made
     return learner
@@ -170,6 +178,11 @@ def _takes(code: Train, argument: str) -> bool:
 def _links(code: Train) -> tuple[LinkName, ...]:
     links: tuple[LinkName, ...] = ("teacher", "opponents")
     return tuple(link for link in links if _takes(code, link))
+
+
+def _architecture(made: Any) -> tuple[str, ...]:
+    """The hyper-parameters that weights are bound to, which a function or class may name in an attribute."""
+    return tuple(getattr(made, "architecture", ()))
 
 
 def _matches(order: Order, metrics: Mapping[str, Any]) -> tuple[tuple[Match, ...], Mapping[str, Any]]:

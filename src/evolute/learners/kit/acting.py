@@ -54,8 +54,11 @@ def outputs(spec: PolicySpec, weights: Weights, obs: jax.Array) -> jax.Array:
 @cache
 def description(spec: PolicySpec) -> dict[str, Any]:
     """What an exported policy is made of, besides its weights, as plain values."""
+    network = _lists(asdict(spec.network))
+    if network["critic"]:
+        del network["critic"]  # so that the states of runs from before there were others keep their digests
     return {
-        "network": _lists(asdict(spec.network)),
+        "network": network,
         "actions": _described_actions(spec.actions),
         "strides": torsos.strides(spec.network.torso),
     }

@@ -38,6 +38,8 @@ class Network:
     """Units of the recurrent layer, or 0 for a policy without memory."""
     shared: bool = False
     """Whether policy and value share all but their heads; those with memory do."""
+    critic: bool = True
+    """Whether there is a value besides the policy."""
 
     @property
     def torso(self) -> Torso:
@@ -46,7 +48,7 @@ class Network:
     @property
     def twin(self) -> bool:
         """Whether policy and value are two dense networks of one shape."""
-        return self.kind == "mlp" and not self.shared
+        return self.kind == "mlp" and self.critic and not self.shared
 
     @property
     def units(self) -> int:
@@ -57,14 +59,16 @@ class Network:
 def parts(network: Network) -> list[Part]:
     """All arrays of a network, in the order in which they lie in the weight vector."""
     width = network.widths[-1]
-    names = (SHARED,) if network.shared else (ACTOR, CRITIC)
+    names = (SHARED,) if network.shared else (ACTOR, CRITIC) if network.critic else (ACTOR,)
     each = [list(torsos.parts(network.torso, name)) for name in names]
     listed = [part for layer in zip(*each, strict=True) for part in layer]
     if network.memory:
         listed += weights.dense(f"{MEMORY}/in", width, 3 * network.memory, 1.0)
         listed += weights.dense(f"{MEMORY}/h", network.memory, 3 * network.memory, 1.0)
         width = network.memory
-    listed += [*weights.dense(POLICY, width, network.outputs, 0.01), *weights.dense(VALUE, width, 1, 1.0)]
+    listed += weights.dense(POLICY, width, network.outputs, 0.01)
+    if network.critic:
+        listed += weights.dense(VALUE, width, 1, 1.0)
     return [*listed, Part("log_std", (network.spread,))] if network.spread else listed
 
 

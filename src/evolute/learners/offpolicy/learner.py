@@ -1,0 +1,210 @@
+"""SAC, TD3 and DQN for whole populations: a Learner whose cohorts train in one compiled program, with replay buffers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from evolute.core.order import Hparams, Json, LinkName, Order, Ref
+from evolute.core.protocols import Outcome, Progress
+from evolute.core.rng import derive, stream
+from evolute.core.tree import Tree
+from evolute.learners.kit import acting, episode_stats, networks
+from evolute.learners.offpolicy.buffer import Buffer
+from evolute.learners.offpolicy.runners import Assignment, Runner, TurnResult
+from evolute.learners.offpolicy.settings import ReplaySettings, shape_names, traced_names
+from evolute.learners.offpolicy.spec import Name, ReplaySpec, spec_of
+from evolute.learners.offpolicy.train_state import MemberState, folded, fresh, from_tree, player, to_tree
+from evolute.learners.offpolicy.updates import METRICS, TOLD
+from evolute.policy import Policy
+
+SHARED_SEED = 0
+"""All members of all runs are evaluated on seeds that follow from this and their turn."""
+
+
+@dataclass(frozen=True)
+class OffPolicy:
+    """Trains members together whose settings have one shape. `choices` fills in what the config left open."""
+
+    algorithm: Name
+    runner: Runner
+    observation_space: gymnasium.Space[Any]
+    action_space: gymnasium.Space[Any]
+    settings: ReplaySettings
+    choices: Mapping[str, Json]
+    together: bool = True
+    repeatable: bool = True
+    policy_suffix: str = Policy.suffix
+
+    @property
+    def links(self) -> tuple[LinkName, ...]:
+        return ("own",) if self.settings.inherit_buffer == "keep" else ()
+
+    @property
+    def architecture(self) -> tuple[str, ...]:
+        return tuple(name for name in shape_names(type(self.settings)) if name not in ("batch", "envs", "unroll"))
+
+    def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
+        """What buffers take, and a warning of episodes on the host that may not fit into a turn."""
+        for hparams in examples:
+            self._spec(self._full(hparams))
+        limit, each = self.runner.time_limit, interval // self.settings.envs
+        if self.settings.fitness == "evaluation" or limit is None or each >= limit:
+            return []
+        section = self.algorithm
+        return [
+            f"a turn has {each:,} steps of each environment, and an episode may take {limit:,}: scores will only tell of the "
+            f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or {section}.fitness=evaluation"
+        ]
+
+    def shape(self, hparams: Hparams) -> str:
+        full = self._full(hparams)
+        return str([full[name] for name in shape_names(type(self.settings))])
+
+    def init(self, orders: Sequence[Order]) -> list[MemberState]:
+        return [self._init(order) for order in orders]
+
+    def train(
+        self, states: Sequence[MemberState], orders: Sequence[Order], *, fetch: Callable[[Ref], MemberState], progress: Progress
+    ) -> tuple[list[MemberState], list[Outcome]]:
+        settings = [self._full(order.hparams) for order in orders]
+        spec, names = self._spec(settings[0]), traced_names(type(self.settings))
+        assignments = [
+            Assignment(
+                {name: float(values[name]) for name in names},
+                math.ceil(order.steps / spec.steps),
+                order.seed,
+                self._buffer(spec, state, order, fetch),
+            )
+            for state, order, values in zip(states, orders, settings, strict=True)
+        ]
+        capacity = self.settings.capacity
+        results = self.runner.turn(spec, states, assignments, ring=self.settings.episodes, capacity=capacity, progress=progress)
+        after = [
+            MemberState(
+                result.train, result.envs, one.buffer.extended(result.obs, result.facts, capacity), self._about(spec, values)
+            )
+            for result, one, values in zip(results, assignments, settings, strict=True)
+        ]
+        scores: list[float | None] = [None] * len(orders)
+        if self.settings.fitness == "evaluation":
+            scores = self._evaluated(spec, after, orders, progress)
+        outcomes = [
+            self._outcome(result, state, score, one.rollouts * spec.steps)
+            for result, state, score, one in zip(results, after, scores, assignments, strict=True)
+        ]
+        return after, outcomes
+
+    def dump(self, state: MemberState) -> Tree:
+        return to_tree(state)
+
+    def load(self, tree: Tree) -> MemberState:
+        return from_tree(tree)
+
+    def policy(self, tree: Tree) -> Policy:
+        """What the member has learnt, in numpy alone."""
+        state = from_tree(tree)
+        network = acting.described_network(state.about)
+        vector = state.train.actor.weights
+        if state.about["dueling"]:
+            vector = folded(self._spec({**self._full({}), **self._made_of(state)}), vector)
+        return acting.exported(networks.unpacked(network, vector), state.about, state.train.obs, self.observation_space)
+
+    def evaluate(
+        self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress
+    ) -> list[float] | None:
+        """The returns of fresh episodes, with the likeliest actions."""
+        return self.play(tree, hparams, seed=seed, episodes=episodes or sum(self.rounds), greedy=True, progress=progress)
+
+    @property
+    def rounds(self) -> Sequence[int]:
+        return self.runner.rounds
+
+    def play(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int, greedy: bool, progress: Progress) -> list[float]:
+        """The returns of fresh episodes. The policies of TD3 and DQN have nothing to sample: they act in one way."""
+        state, spec = from_tree(tree), self._spec(self._full(hparams))
+        likeliest = greedy or self.algorithm != "sac"
+        players = [player(spec, state)]
+        results = self.runner.evaluate(spec, players, episodes, greedy=likeliest, seed=seed, progress=progress)
+        return [float(value) for value in results[0].returns]
+
+    def _full(self, hparams: Hparams) -> dict[str, Any]:
+        return {**vars(self.settings), **hparams}
+
+    def _spec(self, hparams: Hparams) -> ReplaySpec:
+        return spec_of(self.algorithm, self.observation_space, self.action_space, hparams)
+
+    def _init(self, order: Order) -> MemberState:
+        full = self._full(order.hparams)
+        spec = self._spec(full)
+        return MemberState(fresh(spec, stream(order.seed, "weights")), None, self._empty(spec), self._about(spec, full))
+
+    def _empty(self, spec: ReplaySpec) -> Buffer:
+        kind = np.dtype(self.observation_space.dtype) if spec.policy.image else np.dtype(np.float32)
+        return Buffer.empty(np.zeros((0, *spec.policy.network.obs), kind), spec.exploring.width + 2)
+
+    def _buffer(self, spec: ReplaySpec, state: MemberState, order: Order, fetch: Callable[[Ref], MemberState]) -> Buffer:
+        """The rows that a turn begins with: an heir's by `inherit_buffer`, its own otherwise."""
+        heir = order.start is not None and order.start.member != order.member
+        if not heir or self.settings.inherit_buffer == "copy":
+            return state.buffer
+        if self.settings.inherit_buffer == "keep" and order.own is not None:
+            return fetch(order.own).buffer
+        return self._empty(spec)
+
+    def _about(self, spec: ReplaySpec, hparams: Hparams) -> dict[str, Any]:
+        """What a policy is made of, besides its weights."""
+        normalised = bool(hparams["normalize_obs"]) and not spec.policy.image
+        return {**acting.description(spec.policy), "normalize_obs": normalised, "dueling": spec.dueling}
+
+    def _made_of(self, state: MemberState) -> dict[str, Any]:
+        network = state.about["network"]
+        return {
+            "widths": tuple(network["widths"]),
+            "activation": network["activation"],
+            "dueling": True,
+            "network": network["kind"],
+        }
+
+    def _evaluated(
+        self, spec: ReplaySpec, states: Sequence[MemberState], orders: Sequence[Order], progress: Progress
+    ) -> list[float | None]:
+        """The mean return of each member over episodes whose seeds depend on the turn alone."""
+        scores: list[float | None] = [None] * len(orders)
+        for turn in sorted({order.turn for order in orders}):
+            rows = [row for row, order in enumerate(orders) if order.turn == turn]
+            seed = derive(SHARED_SEED, "evaluation", turn)
+            players = [player(spec, states[row]) for row in rows]
+            results = self.runner.evaluate(
+                spec, players, self.settings.episodes, greedy=True, seed=seed, progress=lambda share, note: progress(1.0, note)
+            )
+            for row, result in zip(rows, results, strict=True):
+                scores[row] = float(np.mean(result.returns))
+        return scores
+
+    def _outcome(self, result: TurnResult, state: MemberState, score: float | None, steps: int) -> Outcome:
+        """The metrics of a turn; the score is the mean return of its last training episodes, or of an evaluation."""
+        stats = result.stats
+        if result.error is not None:
+            return Outcome(error=result.error)
+        learnt = [result.train.actor.weights, result.train.critic.weights, result.train.targets]
+        if not stats.finite or not all(np.isfinite(vector).all() for vector in learnt):
+            return Outcome(error="losses or weights are no longer finite numbers: the learning rate may be too high")
+        mean_return, mean_length = episode_stats.means(stats.episodes)
+        means = dict(zip(METRICS, stats.sums / max(int(stats.made), 1), strict=True))
+        told = {name: float(means[name]) if stats.made else None for name in TOLD[self.algorithm]}
+        metrics: dict[str, Any] = {
+            "score": mean_return if score is None else score,
+            "return": mean_return,
+            "episode_length": mean_length,
+            "episodes": int(stats.episodes.count),
+            "updates": int(stats.made),
+            "rows": len(state.buffer),
+            **told,
+        }
+        return Outcome(metrics, steps)

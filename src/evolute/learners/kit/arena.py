@@ -22,7 +22,7 @@ from evolute.learners.kit import acting, networks
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.actions import Gaussian, masked
 from evolute.learners.kit.evaluation import Player
-from evolute.learners.kit.jax_envs import where
+from evolute.learners.kit.jax_envs import picked, where
 
 LIVE, RANDOM = 0, -1
 """In a line-up: the learning member itself, and the bot that plays at random. Frozen players are 1, 2, …; the game's own bots
@@ -81,10 +81,20 @@ class Arena:
     lineups: jax.Array
     copies: int
     paired: bool = False
+    channels: tuple[int, ...] = ()
+    """Which channels of the reward it gives, on a last axis; the first alone, without it, if there are none."""
 
     @classmethod
     def of(
-        cls, game: Game, spec: PolicySpec, live: Player, opponents: Opponents, copies: int, *, paired: bool = False
+        cls,
+        game: Game,
+        spec: PolicySpec,
+        live: Player,
+        opponents: Opponents,
+        copies: int,
+        *,
+        paired: bool = False,
+        channels: tuple[int, ...] = (),
     ) -> Arena:
         """The world of a member that is `live`, with its opponents."""
         rows = jnp.maximum(opponents.lineups, LIVE)
@@ -96,7 +106,7 @@ class Arena:
 
         tables, others = opponents.lineups.shape
         players = [[seated(table, other) for other in range(others)] for table in range(tables)]
-        return cls(game, spec, players, opponents.lineups, copies, paired)
+        return cls(game, spec, players, opponents.lineups, copies, paired, channels)
 
     @property
     def seats(self) -> int:
@@ -149,7 +159,8 @@ class Arena:
         if self.game.actors > 1:
             states = dealt(key)
             return states, self._obs(states)
-        nothing, no = jnp.zeros((self.envs, 2) if self.paired else self.envs), jnp.zeros(self.envs, bool)
+        width = 2 if self.paired else len(self.channels)
+        nothing, no = jnp.zeros((self.envs, width) if width else self.envs), jnp.zeros(self.envs, bool)
 
         def begun(number: jax.Array) -> tuple[Seated, jax.Array]:
             dealing, moving = jax.random.split(jax.random.fold_in(key, number))
@@ -264,8 +275,8 @@ class Arena:
         return _of_actor(states.view.obs, self._own_actor(states))
 
     def _own_reward(self, tick: Tick, seat: jax.Array) -> jax.Array:
-        """The member's rewards [game], or [game, 2] with its lead if the games are paired."""
-        reward = (tick.reward[..., 0] if self.game.channels else tick.reward).astype(jnp.float32)
+        """The member's rewards [game(, channel)], or [game, 2] with its lead if the games are paired."""
+        reward = (picked(tick.reward, self.channels) if self.game.channels else tick.reward).astype(jnp.float32)
         own = _of_actor(reward, seat)
         if not self.paired:
             return own

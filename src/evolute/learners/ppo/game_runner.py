@@ -26,6 +26,7 @@ from evolute.learners.ppo import turn_stats
 from evolute.learners.ppo.chunks import Chunks
 from evolute.learners.ppo.jax_turn import Inputs, Row, Surroundings
 from evolute.learners.ppo.runner import Assignment, TurnResult
+from evolute.learners.ppo.settings import packed
 from evolute.learners.ppo.spec import PPOSpec
 from evolute.learners.ppo.train_state import MemberState
 
@@ -76,13 +77,13 @@ class GameRunner:
         ring: int,
         progress: Progress,
     ) -> list[TurnResult]:
-        stats = turn_stats.blank(ring)
+        stats = turn_stats.blank(ring, len(spec.channels))
         room = self.how.tables * self.others
         both = list(zip(assignments, states, strict=True))
         opponents = [self._opponents(one.frozen, state.player, self._lineups(one), room) for one, state in both]
         rows = [Row(state.train, self._blank(spec, theirs), stats) for state, theirs in zip(states, opponents, strict=True)]
         inputs = [
-            Inputs(key_data(one.seed), np.array(one.hparams), np.int32(1), np.int32(one.updates), theirs)
+            Inputs(key_data(one.seed), packed(one.hparams), np.int32(1), np.int32(one.updates), theirs)
             for one, theirs in zip(assignments, opponents, strict=True)
         ]
         after = self._chunks.advance(spec, self._surroundings(spec), rows, inputs, progress)
@@ -99,8 +100,8 @@ class GameRunner:
         raise ValueError("members of a game are rated by their matches, not evaluated alone")
 
     def _surroundings(self, spec: PPOSpec) -> Surroundings:
-        copies = spec.envs // self.how.tables
-        return lambda player, opponents: Arena.of(self.game, spec.policy, player, opponents, copies)
+        copies, channels = spec.envs // self.how.tables, tuple(self.game.channels.index(name) for name in spec.channels)
+        return lambda player, opponents: Arena.of(self.game, spec.policy, player, opponents, copies, channels=channels)
 
     def _lineups(self, one: Assignment) -> list[Lineup]:
         """Who sits at each table; without line-ups the member plays against itself."""
@@ -169,7 +170,7 @@ class GameRunner:
 
 def _blank(surroundings: Surroundings, spec: PPOSpec, own: Player, opponents: Opponents) -> EnvStates:
     def shapes(own: Player, opponents: Opponents) -> Any:
-        return jax_envs.started(surroundings(own, opponents), spec.network.units, jax.random.key(0))
+        return jax_envs.started(surroundings(own, opponents), spec.network.units, jax.random.key(0), len(spec.channels))
 
     zeros: EnvStates = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), jax.eval_shape(shapes, own, opponents))
     return zeros

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import evolute
-from evolute.core.order import Match
+from evolute.core.order import Match, Order, Ref
 from evolute.core.population import best
 from evolute.core.protocols import LinkError, Outcome
 from evolute.store.journal import Journal
@@ -171,3 +172,99 @@ def test_a_learner_is_not_given_links_that_it_would_ignore(tmp_path, learner, se
     journal = Journal.read(tmp_path / "run")
     assert {order.turn for decision in journal.decisions() for order in decision.orders} == {0}
     journal.close()
+
+
+@pytest.mark.parametrize("weight", [(0.0, 0.0), (1.0, 0.25)])
+def test_a_teacher_and_its_weight_survive_the_journal(weight):
+    order = Order(1, 2, {"lr": 0.1}, start=Ref(1, 1), teacher=Ref(0, 1), teacher_weight=weight)
+    body = json.loads(json.dumps(order.to_json()))
+    assert body["teacher_weight"] == list(weight)
+    assert Order.from_json(1, 2, body) == order
+
+
+def test_orders_without_a_teacher_are_written_as_before_and_older_ones_are_read():
+    plain = Order(1, 2, {"lr": 0.1}, steps=3, seed=4)
+    assert plain.to_json() == {"hparams": {"lr": 0.1}, "steps": 3, "seed": 4}
+    older = {**plain.to_json(), "teacher": [0, 1]}
+    assert Order.from_json(1, 2, older) == replace(plain, teacher=Ref(0, 1))
+
+
+@dataclass(frozen=True)
+class Weighting(Linking):
+    """Gives a weight to the teacher, or to nobody."""
+
+    weight: tuple[float, float] = (0.5, 0.5)
+    taught: bool = True
+
+    def step(self, state, population, ready, rng):
+        state, orders = super().step(state, population, ready, rng)
+        taught = [order if self.taught else replace(order, teacher=None) for order in orders]
+        return state, [replace(one, teacher_weight=self.weight) if one.start else one for one in taught]
+
+
+def listen(state, hparams, steps, seed, teacher):
+    """Moves to its teacher by the mean weight; remembers what it was given."""
+    skill = np.random.default_rng(seed).random() if state is None else state["skill"]
+    if teacher is not None:
+        skill += teacher.weight_at(0.5) * (teacher.state["skill"] - skill)
+        teacher.state["skill"] = np.nan  # its own copy
+    return {"skill": skill}, {"score": skill}
+
+
+def taught(folder, learner=listen, **settings):
+    return evolute.run(
+        learner, strategy=lambda plan: Weighting(plan, truncation(), perturb(), **settings), population=3, interval=1,
+        space={"lr": evolute.Float(0.01, 0.5)}, stop={"turns": 4}, engine="inline", folder=folder, display="none",
+    )  # fmt: skip
+
+
+class Listener:
+    """As `listen`, with a state in files."""
+
+    def train(self, state, hparams, steps, seed, *, teacher):
+        return listen(state, hparams, steps, seed, teacher)
+
+    def save(self, state, folder):
+        np.save(folder / "skill.npy", state["skill"])
+
+    def load(self, folder):
+        return {"skill": float(np.load(folder / "skill.npy"))}
+
+
+@pytest.mark.parametrize("learner", [listen, Listener])
+def test_code_that_takes_a_teacher_gets_its_state_and_its_weight(tmp_path, learner):
+    """Halfway to the best in each turn: the distances halve, and nobody's state is changed by a student."""
+    made = taught(tmp_path / "run", learner, weight=(0.8, 0.2))
+    for member in made.population.members:
+        for turn in list(member.history())[:-1]:
+            teacher = made.population.find(turn.order.teacher)
+            assert turn.score == pytest.approx((turn.parent.score + teacher.score) / 2)
+            assert turn.order.teacher_weight == (0.8, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"weight": (1.5, 0.0)}, r"teacher_weight=\(1.5, 0.0\) for member 0: both lie in \[0, 1\]"),
+        ({"weight": (0.0, float("nan"))}, r"both lie in \[0, 1\]"),
+        ({"taught": False}, r"teacher_weight=\(0.5, 0.5\) for member 0 without a teacher"),
+    ],
+)
+def test_a_weight_is_a_teachers_and_a_share(tmp_path, settings, said):
+    with pytest.raises(ValueError, match=said):
+        taught(tmp_path / "run", **settings)
+
+
+@pytest.mark.parametrize(("learner", "links"), [(listen, {"teacher"}), (train, set())])
+def test_a_strategy_is_told_what_the_learner_uses(tmp_path, learner, links):
+    plans = []
+
+    def strategy(plan):
+        plans.append(plan)
+        return Evolution(plan, truncation(), perturb())
+
+    space = {"lr": evolute.Float(0.01, 0.5)}
+    evolute.run(
+        learner, strategy=strategy, space=space, population=2, stop={"turns": 1}, folder=tmp_path / "run", display="none"
+    )
+    assert all(plan.links == links for plan in plans)

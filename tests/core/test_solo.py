@@ -314,3 +314,15 @@ def test_results_without_opponents_are_refused_with_the_setting_that_is_missing(
 
     (report,) = worker(train).train([order()])
     assert "there are no opponents: set opponents=history" in report.error
+
+
+def test_a_function_or_class_may_name_its_architecture():
+    class Shaped(Nets):
+        architecture = ("width",)
+
+    def train(state, hparams, steps, seed):
+        return {}, {"score": 0.0}
+
+    assert adapt(train).architecture == adapt(Nets).architecture == ()
+    train.architecture = ["width"]
+    assert adapt(train).architecture == adapt(Shaped).architecture == ("width",)

@@ -12,16 +12,25 @@ from hypothesis import strategies as st
 
 from evolute.config.layers import preset
 from evolute.config.resolve import resolved
-from evolute.core.param import Choice, Float
+from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.tree import pack, unpack
+from evolute.learners.ceilings import ceilings
 from evolute.learners.deceptive import deceptive
 from evolute.learners.drift import drift
 from evolute.learners.drift_mixed import drift_mixed
 from evolute.learners.toy import toy
 from evolute.learners.triangle import triangle
 
-PROBLEMS = {"toy": toy, "deceptive": deceptive, "triangle": triangle, "drift": drift, "drift_mixed": drift_mixed}
-NOISY = {"triangle": 3.0, "drift": 0.3, "drift_mixed": 0.3}
+PROBLEMS = {
+    "toy": toy,
+    "deceptive": deceptive,
+    "triangle": triangle,
+    "drift": drift,
+    "drift_mixed": drift_mixed,
+    "ceilings": ceilings,
+}
+NOISY = {"triangle": 3.0, "drift": 0.3, "drift_mixed": 0.3, "ceilings": 0.02}
+VALUES = {"triangle": "progress", "ceilings": "skill"}
 seeds = st.integers(0, 2**31 - 1)
 
 
@@ -70,12 +79,11 @@ def test_noise_is_on_the_observed_score_alone(name):
     assert noise.std() == pytest.approx(NOISY[name], rel=0.05)
     assert noise.mean() == pytest.approx(0, abs=0.07 * NOISY[name])
     assert np.mean(np.abs(noise) < NOISY[name]) == pytest.approx(0.6827, abs=0.03)
-    value = "progress" if name == "triangle" else "total"
-    assert all(after[value] == metrics["true"] for after, metrics in ends)
+    assert all(after[VALUES.get(name, "total")] == metrics["true"] for after, metrics in ends)
 
 
-@pytest.mark.parametrize("name", ["drift", "drift_mixed"])
-def test_randomness_does_not_reach_the_state_of_a_drifting_problem(name):
+@pytest.mark.parametrize("name", ["drift", "drift_mixed", "ceilings"])
+def test_randomness_does_not_reach_the_state(name):
     for _, (state, hparams), _, after, _ in line(name, 3, 5):
         assert all(PROBLEMS[name](state, hparams, 4, seed)[0] == after for seed in range(5))
 
@@ -96,6 +104,18 @@ def test_a_problem_without_noise_ignores_the_seed(name):
         ("triangle", 4, 40, {"h": Float(1e-4, 2e-2, log=True)}),
         ("drift", 4, 40, {"x0": Float(0, 1), "x1": Float(0, 1)}),
         ("drift_mixed", 4, 40, {"x0": Float(0, 1), "x1": Float(0, 1), "c": Choice(0, 1, 2, 3)}),
+        (
+            "ceilings",
+            8,
+            60,
+            {
+                "h": Float(0, 1),
+                "width": Ordinal(16, 32, 64, 128, 256),
+                "depth": Int(1, 4),
+                "activation": Choice("tanh", "relu", "swish"),
+                "norm": Choice("none", "layer"),
+            },
+        ),
     ],
 )
 def test_a_preset_is_the_problem_as_it_is_defined(name, population, turns, space):
@@ -103,7 +123,7 @@ def test_a_preset_is_the_problem_as_it_is_defined(name, population, turns, space
     assert config.learner.maker is PROBLEMS[name]
     assert (config.settings.population, config.stop.turns) == (population, turns)
     assert dict(config.space) == space
-    assert config.strategy.name == "pbt"
+    assert config.strategy.name == ("bg_pbt" if name == "ceilings" else "pbt")
 
 
 def test_the_preset_of_the_toy_starts_as_in_the_paper():
@@ -113,7 +133,7 @@ def test_the_preset_of_the_toy_starts_as_in_the_paper():
     assert config.strategy.settings["resample"] == 0
 
 
-@pytest.mark.parametrize("name", ["deceptive", "triangle", "drift", "drift_mixed"])
+@pytest.mark.parametrize("name", ["deceptive", "triangle", "drift", "drift_mixed", "ceilings"])
 def test_a_turn_is_a_turn_however_many_steps_it_is_given(name):
     hparams = settings_of(name, np.random.default_rng(5))
     turns = [PROBLEMS[name](None, hparams, steps, 7) for steps in (1, 5, 1000)]

@@ -219,9 +219,9 @@ def test_first_turns_are_retained_until_everybody_has_chosen():
 
 
 def test_candidates_take_at_most_half_of_a_run_and_are_at_least_the_population():
-    assert bg_pbt(plan_of(bg_pbt, turns=2)).fresh_per_slot == 1
-    assert bg_pbt(plan_of(bg_pbt, turns=4)).fresh_per_slot == 2
-    assert bg_pbt(plan_of(bg_pbt, turns=40), candidates=24).fresh_per_slot == 6
+    assert bg_pbt(plan_of(bg_pbt, turns=2)).ladder.length == 0
+    assert bg_pbt(plan_of(bg_pbt, turns=4)).ladder.length == 2
+    assert bg_pbt(plan_of(bg_pbt, turns=40), candidates=24).ladder.length == 6
     with pytest.raises(ValueError, match="candidates=3"):
         bg_pbt(plan_of(bg_pbt), candidates=3)
 

@@ -49,6 +49,7 @@ LEARNERS = {
     "triangle": {"h": 0.01},
     "drift": {"x0": 0.3, "x1": 0.6, "problem": 1},
     "drift_mixed": {"x0": 0.3, "x1": 0.6, "c": 2, "problem": 1},
+    "ceilings": {"h": 0.4, "width": 64, "depth": 2, "activation": "relu", "norm": "none", "problem": 1},
 }
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 from evolute.core.durability import Keeper
 from evolute.core.events import Decided, Notice, Notify, Reported, silent
 from evolute.core.interrupt import Interrupted, Interrupts
-from evolute.core.order import Json, LinkName, Order, Ref
+from evolute.core.order import Json, Order, Ref
 from evolute.core.population import Member, Population, Rating
 from evolute.core.protocols import Engine, Journal, LinkError, Plan, Rates, Strategy
 from evolute.core.rng import derive, stream
@@ -39,17 +39,13 @@ def _failed_twice(member: Member) -> bool:
 
 @dataclass(frozen=True)
 class Setup:
-    """What stays the same while a run trains. With a `barrier` (sync) all members finish a turn before the next one.
-
-    `links` are those that the learner uses.
-    """
+    """What stays the same while a run trains. With a `barrier` (sync) all members finish a turn before the next one."""
 
     plan: Plan
     strategy: Strategy
     stop: Stop
     seed: int = 0
     barrier: bool = True
-    links: frozenset[LinkName] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -156,7 +152,7 @@ class Loop:
         member = self.population[order.member]
         steps = self.setup.stop.allowed(member, order.steps or self.setup.plan.interval)
         own = order.own
-        if "own" in self.setup.links and own is None and member.latest is not None and member.latest.ref != order.start:
+        if "own" in self.setup.plan.links and own is None and member.latest is not None and member.latest.ref != order.start:
             own = member.latest.ref
         seed = order.seed or derive(self.setup.seed, "turn", order.member, order.turn)
         return replace(order, steps=steps, seed=seed, own=own)
@@ -176,11 +172,21 @@ class Loop:
                 )
             if order.turn != self.population[order.member].turns:
                 raise ValueError(f"the strategy ordered turn {order.turn} of member {order.member} out of order")
-            if unused := [name for name in order.link_names if name not in self.setup.links]:
+            if unused := [name for name in order.link_names if name not in self.setup.plan.links]:
                 raise LinkError(
                     f"the strategy gave member {order.member} {' and '.join(unused)} to learn from, and this learner uses "
-                    f"{', '.join(sorted(self.setup.links)) or 'none of these'}: choose another learner or strategy"
+                    f"{', '.join(sorted(self.setup.plan.links)) or 'none of these'}: choose another learner or strategy"
                 )
+            _check_weight(order)
             for ref in order.links:
                 if self.population.find(ref).failed:
                     raise ValueError(f"the strategy ordered member {order.member} to use {ref}, a turn that failed")
+
+
+def _check_weight(order: Order) -> None:
+    """A weight without a teacher would be lost in the journal."""
+    said = f"the strategy ordered teacher_weight={order.teacher_weight} for member {order.member}"
+    if not all(0 <= weight <= 1 for weight in order.teacher_weight):
+        raise ValueError(f"{said}: both lie in [0, 1]")
+    if order.teacher is None and any(order.teacher_weight):
+        raise ValueError(f"{said} without a teacher")

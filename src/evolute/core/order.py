@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -51,8 +51,9 @@ class Order:
 
     `start` names the state to continue from, None means fresh weights. `own` is the member's own last state, for what
     it keeps when it inherits. `steps` of 0 asks for the run's interval and `seed` of 0 for one of the run's own: a strategy
-    fills in neither, unless it replays. `opponents` are the line-ups it plays with, a group of games each. `why` is the
-    strategy's reason, kept in the journal.
+    fills in neither, unless it replays. `teacher` is a state to imitate, and `teacher_weight` how much that counts, 0 to 1,
+    at the turn's first and last update, linear between. `opponents` are the line-ups it plays with, a group of games each.
+    `why` is the strategy's reason, kept in the journal.
     """
 
     member: int
@@ -63,6 +64,7 @@ class Order:
     seed: int = 0
     own: Ref | None = None
     teacher: Ref | None = None
+    teacher_weight: tuple[float, float] = (0.0, 0.0)
     opponents: tuple[Lineup, ...] = ()
     why: Mapping[str, Json] = field(default_factory=dict)
 
@@ -93,6 +95,8 @@ class Order:
         for key in ("start", "own", "teacher"):
             if (ref := getattr(self, key)) is not None:
                 body[key] = list(ref)
+        if self.teacher is not None:
+            body["teacher_weight"] = list(_weights(self.teacher_weight))
         if self.opponents:
             body["opponents"] = [_players_json(lineup) for lineup in self.opponents]
         if self.why:
@@ -111,6 +115,7 @@ class Order:
             start=_ref(body.get("start")),
             own=_ref(body.get("own")),
             teacher=_ref(body.get("teacher")),
+            teacher_weight=_weights(body.get("teacher_weight", (0.0, 0.0))),
             opponents=tuple(_players(lineup) for lineup in body.get("opponents", ())),
             why=body.get("why", {}),
         )
@@ -173,6 +178,11 @@ def last_line(error: str) -> str:
 
 def _ref(pair: list[int] | None) -> Ref | None:
     return None if pair is None else Ref(*pair)
+
+
+def _weights(pair: Sequence[float]) -> tuple[float, float]:
+    first, last = pair
+    return float(first), float(last)
 
 
 def _players_json(lineup: Lineup) -> list[Json]:

@@ -36,6 +36,8 @@ class Plan:
     """Hyper-parameters that the first members start with; what they leave out is drawn."""
     architecture: frozenset[str] = frozenset()
     """Hyper-parameters that come along with the weights and change only where weights are fresh."""
+    links: frozenset[LinkName] = frozenset()
+    """What the learner uses of an order besides its start state, such as `teacher`; the loop refuses other links."""
 
 
 class Strategy(Protocol):

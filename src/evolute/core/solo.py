@@ -38,6 +38,19 @@ class Trainer(Protocol):
 
 
 @dataclass(frozen=True)
+class Teacher:
+    """A state to imitate, as code that takes `teacher` gets it; `weight` is how much it counts at the turn's start and end."""
+
+    state: Any
+    weight: tuple[float, float]
+
+    def weight_at(self, share: float) -> float:
+        """How much the teacher counts, 0 to 1, when this share of the turn is done."""
+        first, last = self.weight
+        return first + (last - first) * share
+
+
+@dataclass(frozen=True)
 class Solo:
     """A Learner made of code that trains one member. `thaw` turns a tree into the code's state, `freeze` back again."""
 
@@ -85,6 +98,9 @@ class Solo:
         if "opponents" in self.links:
             players = [lineup[0] for lineup in order.opponents]
             extra["opponents"] = [self.thaw(fetch(one)) if isinstance(one, Ref) else one for one in players]
+        if "teacher" in self.links:
+            state = None if order.teacher is None else self.thaw(fetch(order.teacher))
+            extra["teacher"] = None if order.teacher is None else Teacher(state, order.teacher_weight)
         return extra
 
     def play_matches(
@@ -116,7 +132,14 @@ class Solo:
 def adapt(made: Any) -> Learner[Any]:
     """A Learner, from whatever a user gave: one already, an object with train, save and load, or a function."""
     if is_train(made):
-        return Solo(made, thaw=canonical, freeze=canonical, wants_progress=_takes(made, "progress"), links=_links(made))
+        return Solo(
+            made,
+            thaw=canonical,
+            freeze=canonical,
+            wants_progress=_takes(made, "progress"),
+            links=_links(made),
+            architecture=_architecture(made),
+        )
     if isinstance(made, type):
         made = made()
     if isinstance(made, Trainer):
@@ -127,6 +150,7 @@ def adapt(made: Any) -> Learner[Any]:
             repeatable=bool(getattr(made, "repeatable", False)),
             wants_progress=_takes(made.train, "progress"),
             links=_links(made.train),
+            architecture=_architecture(made),
         )
     learner: Learner[Any] = made
     return learner
@@ -152,7 +176,13 @@ def _takes(code: Train, argument: str) -> bool:
 
 
 def _links(code: Train) -> tuple[LinkName, ...]:
-    return ("opponents",) if _takes(code, "opponents") else ()
+    links: tuple[LinkName, ...] = ("teacher", "opponents")
+    return tuple(link for link in links if _takes(code, link))
+
+
+def _architecture(made: Any) -> tuple[str, ...]:
+    """The hyper-parameters that weights are bound to, which a function or class may name in an attribute."""
+    return tuple(getattr(made, "architecture", ()))
 
 
 def _matches(order: Order, metrics: Mapping[str, Any]) -> tuple[tuple[Match, ...], Mapping[str, Any]]:

@@ -43,7 +43,6 @@ class Parts:
             self.config.stop,
             seed=settings.seed,
             barrier=settings.mode == "sync",
-            links=frozenset(self.learner.links),
         )
 
 
@@ -57,7 +56,8 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
     first = tuple({name: config.space[name].clip(row[name]) for name in row} for row in settings.init.hparams)
     architecture = frozenset(learner.architecture) & config.space.keys()
     horizon = config.stop.horizon(settings.interval)
-    plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture)
+    links = frozenset(learner.links)
+    plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture, links)
     try:
         strategy = config.strategy.maker(plan, **config.strategy.settings)
     except ValueError as error:

@@ -17,15 +17,18 @@ def bg_pbt(
     plan: Plan,
     *,
     quantile: float = 0.125,
-    candidates: int | None = None,
+    candidates: int | tuple[int, ...] | None = None,
     rows: int = 100,
     width: float = 3.0,
     burn_in: int = 0,
 ) -> Rungs:
     """BG-PBT without architectures.
 
-    `candidates` is how many random members start, by default three for each slot; their turns count in the run.
+    `candidates` is how many random members start, by default three for each slot; their turns count in the run. Several
+    numbers are rungs: with [24, 16] the best 16 of 24 train another turn, and the best of these are the population.
     The model learns from the newest `rows` turns; its upper bound is `width` standard deviations above its mean.
     """
     evolution = Evolution(plan, truncation(quantile), BgPbtExplore(plan.interval, rows, width), burn_in=burn_in)
-    return Rungs(evolution, 3 * plan.size if candidates is None else candidates)
+    candidates = 3 * plan.size if candidates is None else candidates
+    counts = (candidates,) if isinstance(candidates, int) else candidates
+    return Rungs(evolution, tuple((count, 1) for count in counts))

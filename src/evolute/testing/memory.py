@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evolute.core.durability import Keeper
@@ -93,7 +93,8 @@ def rehearse(
     """A whole run in memory, to its end or until all have failed."""
     journal, states = MemoryJournal(), MemoryStates()
     engine = make_engine(Worker(learner, states))
-    setup = Setup(plan, strategy, Stop(turns=turns), seed=seed, barrier=barrier, links=frozenset(learner.links))
+    plan = replace(plan, links=frozenset(learner.links))
+    setup = Setup(plan, strategy, Stop(turns=turns), seed=seed, barrier=barrier)
     position = Position(Population.of(plan.size), strategy.init())
     loop = Loop(setup, position, engine, journal, Keeper(engine, journal, states))
     with contextlib.suppress(AllFailedError), contextlib.closing(engine):

@@ -13,11 +13,13 @@ from evolute.config.resolve import Config, plain_value
 from evolute.core.loop import Setup
 from evolute.core.names import PluginSpec
 from evolute.core.order import Json
-from evolute.core.protocols import Learner, Plan, Seats, Strategy
+from evolute.core.protocols import Advises, Learner, Plan, Seats, Strategy
 from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
 from evolute.opponents.seated import Seated, Seating
 from evolute.runs.code import fingerprints
+from evolute.strategies.evolution import Evolution
+from evolute.strategies.rungs import Rungs
 
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
@@ -62,9 +64,10 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
         strategy = config.strategy.maker(plan, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
+    advice = [*_advice(learner, config), *_strategy_advice(strategy, config, plan)] if to_train else []
     if config.opponents is not None:
         strategy = _seated(config, config.opponents, strategy, learner, plan)
-    return Parts(config, learner, plan, strategy, _advice(learner, config) if to_train else ())
+    return Parts(config, learner, plan, strategy, advice)
 
 
 def described(config: Config) -> dict[str, Json]:
@@ -94,6 +97,20 @@ def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
     return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
+
+
+def _strategy_advice(strategy: Strategy, config: Config, plan: Plan) -> Sequence[str]:
+    """What the strategy has to say, or what it will never do."""
+    if isinstance(strategy, Advises):
+        return [f"{config.strategy.name}: {sentence}" for sentence in strategy.advice()]
+    if not plan.architecture or not isinstance(strategy, (Evolution, Rungs)):
+        return []
+    names = ", ".join(f"{config.learner.name}.{name}" for name in plan.space if name in plan.architecture)
+    taught = "" if "teacher" in plan.links else " bg_pbt.teacher=false"
+    return [
+        f"{names}: heirs take the architecture over with the weights, so only what the first members drew is tried; "
+        f"strategy=bg_pbt bg_pbt.generations=2{taught} tries others later"
+    ]
 
 
 def _seated(config: Config, opponents: PluginSpec, strategy: Strategy, learner: Learner[Any], plan: Plan) -> Seated:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evolute.core.param import Float as Float
     from evolute.core.param import Int as Int
     from evolute.core.param import Ordinal as Ordinal
+    from evolute.core.segment import Segment as Segment
     from evolute.runs.result import Run as Run
 
 __version__ = "0.1.0"
@@ -25,9 +26,10 @@ _HOMES = {
     "Int": "evolute.core.param",
     "Choice": "evolute.core.param",
     "Ordinal": "evolute.core.param",
+    "Segment": "evolute.core.segment",
 }
 _PACKAGES = ("strategies", "testing")
-__all__ = ["Choice", "Float", "Int", "Ordinal", "Run", "__version__", "load", "resume", "run", "strategies", "testing"]
+__all__ = ["Choice", "Float", "Int", "Ordinal", "Run", "Segment", "__version__", "load", "resume", "run", "strategies", "testing"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.dashboard.browser import Visit, chromium
-from tests.report import synthetic
+from tests.report import synthetic, synthetic_games
 
 from evolute.cli.report import report as write_report
 
@@ -118,3 +118,32 @@ def test_numbers_keep_their_digits(browser, report):
         visit.page.goto(report.as_uri())
         shown = visit.page.evaluate("[201728, 0.0010642, 1613824, 123.456, 1e-7, null].map(Charts.number)")
         assert shown == ["201,728", "0.0010642", "1,613,824", "123.46", "1e-7", "–"]
+
+
+@pytest.fixture(scope="module")
+def league(tmp_path_factory):
+    place = tmp_path_factory.mktemp("league")
+    write_report(synthetic_games.league(place / "run", members=6, turns=12), place / "run.html")
+    return place / "run.html"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 390])
+def test_the_games_of_a_run_are_drawn_and_tell_their_numbers(browser, league, theme, width):
+    with Visit(browser, color_scheme=theme, offline=True, viewport={"width": width, "height": 900}) as visit:
+        visit.page.goto(league.as_uri())
+        visit.page.wait_for_selector('[data-key="payoff"] canvas')
+        assert all(visit.inked(key) > 0.005 for key in ("ratings", "payoff", "mixture", "pool"))
+        assert visit.fits()
+        data = visit.page.evaluate("JSON.parse(document.getElementById('data').textContent)")
+        (payoff,) = (chart for chart in data["charts"] if chart["key"] == "payoff")
+        told = payoff["series"][0]["texts"]
+        canvas = visit.page.locator('[data-key="payoff"] canvas')
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        visit.page.mouse.move(box["x"] + box["width"] * 0.88, box["y"] + box["height"] * 0.1)
+        tip = visit.page.locator('[data-key="payoff"] .tip')
+        tip.wait_for(state="visible")
+        assert tip.inner_text() in told
+        assert tip.inner_text().startswith("member 5 won ")  # the best is on top
+        assert visit.errors == []

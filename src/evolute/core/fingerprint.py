@@ -170,13 +170,15 @@ def _installed() -> tuple[Path, ...]:
 
 @functools.cache
 def _own(module: str | None) -> bool:
-    """Whether code of this module is the user's: not built in, installed, or Evolute's."""
+    """Whether code of this module is the user's: not built in, installed, or Evolute's, whoever started the program."""
+    if module == "__main__":
+        return True
     known = sys.modules.get(module or "")
     if known is None or module in sys.builtin_module_names:
         return module not in sys.builtin_module_names
     file = vars(known).get("__file__")
     if file is None:
-        return module == "__main__" or vars(known).get("__spec__") is None
+        return vars(known).get("__spec__") is None
     return not any(Path(file).resolve().is_relative_to(place) for place in _installed())
 
 

@@ -21,8 +21,10 @@ import cloudpickle
 
 from evolute.core.order import Order, Ref, Report
 from evolute.core.protocols import EngineError, LostError
-from evolute.core.tree import Tree, pack, unpack
+from evolute.core.segment import Segment
+from evolute.core.tree import Tree, pack, segments_in, unpack
 from evolute.core.worker import Worker
+from evolute.engines.links.wire import completed, without
 from evolute.engines.trace import Trace, explain_to
 
 STRIKES = 3
@@ -47,6 +49,8 @@ class TrainerProcess:
     worker: Worker
     limit: float
     _trees: dict[Ref, Tree] = field(default_factory=dict)
+    _shared: list[Segment] = field(default_factory=list)
+    """The segments of the last exchange, which the child holds on to as well."""
     _process: subprocess.Popen[bytes] | None = None
     _pipe: Connection | None = None
     _trace: Trace | None = None
@@ -88,14 +92,12 @@ class TrainerProcess:
     def _exchange(self, orders: Sequence[Order]) -> list[Report]:
         pipe = self._started()
         refs = sorted({ref for order in orders for ref in order.links})
-        _send(
-            pipe,
-            {
-                "orders": [[*order.ref, order.to_json()] for order in orders],
-                "states": [[*ref, self._tree(ref)] for ref in refs],
-            },
-        )
-        answer = self._answer(pipe, self.limit * len(orders))
+        states = [[*ref, self._tree(ref)] for ref in refs]
+        body = [[*order.ref, order.to_json()] for order in orders]
+        _send(pipe, {"orders": body, "states": without(states, _digests(self._shared))})
+        self._shared = segments_in(states)
+        answer = completed(self._answer(pipe, self.limit * len(orders)))
+        self._shared += segments_in(answer["states"])
         for member, turn, tree in answer["states"]:
             self._trees[Ref(member, turn)] = tree
         return [
@@ -172,6 +174,7 @@ class TrainerProcess:
         if self._trace is not None:
             self._trace.close()
         self._process = self._pipe = self._trace = None
+        self._shared = []
 
 
 class NoStates:
@@ -191,8 +194,13 @@ def serve(pipe: Connection) -> None:
         learner, fixed, score = cloudpickle.loads(pipe.recv_bytes())
         worker = Worker(learner, NoStates(), fixed, score, lambda refs, share, note: _send_progress(pipe, refs, share, note))
         _send(pipe, {"ready": True})
+        shared: list[Segment] = []
         while True:
-            _send(pipe, _turn(worker, unpack(pipe.recv_bytes())[0]))
+            message = completed(unpack(pipe.recv_bytes())[0])
+            shared = segments_in(message["states"])
+            answer = _turn(worker, message)
+            _send(pipe, without(answer, _digests(shared)))
+            shared += segments_in(answer["states"])
 
 
 def _leave_with_parent(parent: int) -> None:
@@ -209,6 +217,10 @@ def _turn(worker: Worker, message: Tree) -> Tree:
     states = [[*report.order.ref, worker.dump(report.order.ref)] for report in reports if not report.failed]
     worker.keep(set())
     return {"reports": [[report.to_json(), report.seconds] for report in reports], "states": states}
+
+
+def _digests(segments: Iterable[Segment]) -> list[str]:
+    return [segment.digest for segment in segments]
 
 
 def _send_progress(pipe: Connection, refs: list[Ref], share: float, note: str) -> None:

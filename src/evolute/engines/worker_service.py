@@ -8,9 +8,11 @@ from typing import Any
 
 from evolute.core.order import Hparams, Order, Ref
 from evolute.core.protocols import Learner, LostError, States
+from evolute.core.segment import all_held
 from evolute.core.tree import Tree
 from evolute.core.worker import Worker
 from evolute.engines.links.link import WorkerContext
+from evolute.engines.links.wire import completed, without
 from evolute.engines.trainer_process import CohortTrainer, TrainerProcess
 
 OFTEN = 0.1
@@ -56,7 +58,8 @@ class StateReader:
             return self.brought.pop(ref)
         try:
             if ref in self.holders:
-                return self.context.ask(self.holders[ref], "give", list(ref))
+                here = all_held()  # held on to until the answer is complete
+                return completed(self.context.ask(self.holders[ref], "give", [list(ref), [one.digest for one in here]]))
         except ConnectionError:
             pass  # it may have died a moment ago; the state may be durable all the same
         try:
@@ -110,9 +113,10 @@ class WorkerService:
                 continue
         return sizes
 
-    def give(self, ref: Tree) -> Tree:
-        """A state that is here, for another worker."""
-        return self.trainer.dump(Ref(*ref))
+    def give(self, wanted: Tree) -> Tree:
+        """A state that is here, for another worker, without the segments which that one has."""
+        ref, known = wanted
+        return without(self.trainer.dump(Ref(*ref)), known)
 
     def take(self, brought: Tree) -> None:
         """A state that an exchange has brought here."""

@@ -16,11 +16,16 @@ import numpy as np
 from evolute.core.order import Json, Lineup, Order, Player, Ref
 from evolute.core.population import Population, Rating
 from evolute.core.protocols import Strategy
+from evolute.core.ranking import rank_key
 from evolute.opponents import pool
+from evolute.opponents.circles import circle_among
 from evolute.opponents.field import Choose, Field, Roles
 from evolute.opponents.payoff import win_share
 from evolute.opponents.pool import Forget, Pool
 from evolute.opponents.standings import Known, Rated, Rule, Standings, rated_after, recent
+
+WATCHED = 32
+"""So many of the best members, besides the pool, are watched for going round in circles."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Seated:
         return choose if isinstance(choose, Roles) else None
 
     def init(self) -> Json:
-        return {"strategy": self.strategy.init(), "pool": [], "since": {}, "turns": 0, "known": []}
+        return {"strategy": self.strategy.init(), "pool": [], "since": {}, "turns": 0, "known": [], "compared": 0}
 
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
@@ -71,10 +76,19 @@ class Seated:
             past, since, orders = self._by_roles(self.roles, state, rated, now, orders, rng)
         field = self._field(rated, past, now)
         seated = [self._seated(order, field, rated, rng) for order in orders]
+        compared, seated = self._watched(state, rated, past, seated)
         kept = {*past, *(turn.ref for turn in recent(rated)), *_bots(now)}
         known = [[_plain(player), *rating] for player, rating in now.known.items() if player in kept]
         plain = [list(ref) for ref in past]
-        return {"strategy": memory, "pool": plain, "since": since, "turns": _turns(rated), "known": known}, seated
+        after = {
+            "strategy": memory,
+            "pool": plain,
+            "since": since,
+            "turns": _turns(rated),
+            "known": known,
+            "compared": compared,
+        }
+        return after, seated
 
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         return [*(Ref(*pair) for pair in state["pool"]), *self.strategy.retain(state["strategy"], population)]
@@ -164,6 +178,22 @@ class Seated:
         lineups = tuple(self._lineup(player) for player in chosen)
         why = order.why if rating is None else {**order.why, "rating": rating}
         return replace(order, opponents=lineups, why=why)
+
+    def _watched(self, state: Json, population: Population, past: Pool, orders: list[Order]) -> tuple[int | None, list[Order]]:
+        """How many triples of players have been compared, and the orders; the first gives away a circle, once in a run.
+
+        From then on the number is None. The population is looked at as often as the pool grows.
+        """
+        compared, now = state.get("compared", 0), _turns(population)
+        if compared is None or not pool.is_due(state["turns"], now, every=self.seating.every, size=len(population)):
+            return compared, orders
+        latest = sorted(population.latest, key=lambda turn: rank_key(turn.score))[:WATCHED]
+        players: dict[Rated, None] = dict.fromkeys([*past, *(turn.ref for turn in latest)])
+        players.update(dict.fromkeys(self.seating.anchors))
+        circle, compared = circle_among(population, list(players), mates=self.mates, compared=compared)
+        if circle is None:
+            return compared, orders
+        return None, [replace(orders[0], why={**orders[0].why, "circle": circle.to_json()}), *orders[1:]]
 
     def _lineup(self, player: Player) -> Lineup:
         """One player in all opponents' seats, and the member itself in its mates'."""

@@ -24,6 +24,15 @@ class Cycle:
         return self.certainty > ALARM
 
 
+def alarm_level(compared: int) -> float:
+    """How certain a cycle must be to be more than chance, if it is one of so many triples of players that were compared.
+
+    Among equal players each of the three results is as certain as that by chance with probability 1 - level, and a cycle
+    can go round in two ways. Both together shall happen with probability 1 - ALARM at most.
+    """
+    return max(ALARM, float(1 - ((1 - ALARM) / (2 * max(compared, 1))) ** (1 / 3)))
+
+
 def strongest_cycle(wins: Floats) -> Cycle | None:
     """The cycle of three whose least certain result is the most certain; None if there are fewer than three players.
 

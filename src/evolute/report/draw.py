@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,12 @@ from evolute.report.figures.chart import Chart, Series
 from evolute.store.error import StoreError
 
 try:
-    from matplotlib import rc_context
+    from matplotlib import rc_context, rcParams
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
     from matplotlib.ticker import FuncFormatter
 except ImportError as error:
     raise ConfigError("plots need matplotlib: pip install 'evolute[plot]'") from error
@@ -28,6 +29,16 @@ DARK = {"winner": "#ff9142", "member": "#6fb7e6", "living": "#6fb7e6", "extinct"
 WIDTHS = {"winner": 2.2, "member": 0.8, "living": 0.9, "extinct": 0.7, "takeover": 0.7}
 ORDER = {"extinct": 1, "member": 2, "living": 3, "plain": 3, "takeover": 4, "winner": 5, "failure": 6}
 LEGEND = {"member": "each member", "living": "has living descendants", "extinct": "died out"}
+FAINT = 0.06
+"""How opaque a cell of value 0 is."""
+BAND = 0.2
+"""How opaque the interval of the winner's line is; other lines have none, since they lie too close."""
+STRONG = 0.6
+"""From this value on a cell is so dark, or on a dark page so light, that its label has the colour of the page."""
+LABELLED = 150
+"""A heat map with more cells has no text in them."""
+NAMED = 40
+"""At most this many names stand at an axis."""
 DAY = {"grid.color": "#e4e7ec"}
 NIGHT = {
     "axes.facecolor": "#1a1f27",
@@ -68,7 +79,8 @@ def draw(axes: Axes, chart: Chart, *, dark: bool = False) -> None:
     axes.set_title(chart.title, fontsize=11)
     axes.set_xlabel(chart.x.label)
     axes.set_ylabel(chart.y.label)
-    axes.grid(visible=True, linewidth=0.6)
+    if not _is_heat_map(chart):
+        axes.grid(visible=True, linewidth=0.6)
     axes.set_axisbelow(True)
     roles = DARK if dark else LIGHT
     cycle = [roles["member"], *CYCLE[1:]]
@@ -85,18 +97,34 @@ def draw(axes: Axes, chart: Chart, *, dark: bool = False) -> None:
             "alpha": max(0.25, min(1.0, 12 / crowd)) if faint and crowd else 1.0,
             "zorder": ORDER[series.role],
         }
-        _series(axes, series, style)
+        if series.kind == "cells":
+            _cells(axes, series, roles)
+        else:
+            _series(axes, series, style)
+    _axes(axes, chart)
+    _legend(axes, chart, used)
+
+
+def _axes(axes: Axes, chart: Chart) -> None:
+    """Scales and what stands at them."""
     if chart.y.log:
         axes.set_yscale("log")
     for axis, categories in ((axes.xaxis, chart.x.categories), (axes.yaxis, chart.y.categories)):
         if not categories:
             axis.set_major_formatter(FuncFormatter(lambda value, place: tick(value)))
     if chart.y.categories:
-        axes.set_yticks(range(len(chart.y.categories)), [_cut(name) for name in chart.y.categories])
+        axes.set_yticks(*_named(chart.y.categories))
     if chart.x.categories:
-        axes.set_xticks(range(len(chart.x.categories)), [_cut(name) for name in chart.x.categories], rotation=25, ha="right")
-    axes.autoscale_view()
-    _legend(axes, chart, used)
+        axes.set_xticks(*_named(chart.x.categories))
+        if not _is_heat_map(chart):
+            axes.tick_params(axis="x", labelrotation=25)
+            for label in axes.get_xticklabels():
+                label.set_horizontalalignment("right")
+    if _is_heat_map(chart):
+        axes.set_xlim(-0.5, len(chart.x.categories) - 0.5)
+        axes.set_ylim(-0.5, len(chart.y.categories) - 0.5)
+    else:
+        axes.autoscale_view()
 
 
 def _series(axes: Axes, series: Series, style: dict[str, Any]) -> None:
@@ -114,7 +142,31 @@ def _series(axes: Axes, series: Series, style: dict[str, Any]) -> None:
         case "steps":
             axes.plot(series.x, series.y, drawstyle="steps-post", **style)
         case "line":
+            if len(series.spread) and series.role == "winner":
+                low, high = ([y + sign * off for y, off in zip(series.y, series.spread, strict=True)] for sign in (-1, 1))
+                axes.fill_between(series.x, low, high, color=style["color"], alpha=BAND, linewidth=0, zorder=0)
             axes.plot(series.x, series.y, marker="o" if len(series.x) == 1 else None, markersize=3, **style)
+
+
+def _cells(axes: Axes, series: Series, roles: Mapping[str, str]) -> None:
+    """A heat map: what is above 0 in the members' colour, what is below in the winner's, the farther from 0 the stronger."""
+    for x, y, value in zip(series.x, series.y, series.values, strict=True):
+        colour = roles["member"] if value >= 0 else roles["winner"]
+        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, alpha=FAINT + (1 - FAINT) * abs(value), linewidth=0))
+    if len(series.x) <= LABELLED:
+        page, ink = rcParams["axes.facecolor"], rcParams["text.color"]
+        for x, y, label, value in zip(series.x, series.y, series.labels, series.values, strict=False):
+            axes.text(x, y, label, ha="center", va="center", fontsize=8, color=page if abs(value) > STRONG else ink)
+
+
+def _is_heat_map(chart: Chart) -> bool:
+    return any(series.kind == "cells" for series in chart.series)
+
+
+def _named(categories: Sequence[str]) -> tuple[list[int], list[str]]:
+    """The places and names of some categories, so many that there is room for them."""
+    places = list(range(0, len(categories), max(1, math.ceil(len(categories) / NAMED))))
+    return places, [_cut(categories[place]) for place in places]
 
 
 def _plural(style: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,6 @@ strategy can learn from; its states are then restored as in any run that is resu
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,10 +72,9 @@ def until(decisions: list[Decision], turn: int) -> int:
 
 def restock(folder: Path) -> None:
     """Bring back imported states whose checkpoints were removed, so that a resumed run has them."""
-    for path in (folder / IMPORTED).glob("*.state"):
-        target = folder / folders.CHECKPOINTS / path.name
-        if not target.exists():
-            _linked(path, target)
+    imported = Checkpoints(folder / IMPORTED)
+    for ref in imported.refs():
+        imported.link(ref, Checkpoints(folder / folders.CHECKPOINTS))
 
 
 def _adopting(source: Path, decisions: int, strategy: Strategy, *, other_strategy: bool) -> Fill:
@@ -87,7 +84,7 @@ def _adopting(source: Path, decisions: int, strategy: Strategy, *, other_strateg
             kept = {order.ref for decision in before.decisions()[:decisions] for order in decision.orders}
         durable = Checkpoints(source / folders.CHECKPOINTS)
         for ref in durable.refs() & kept:
-            _linked(durable.path(ref), Checkpoints(draft / folders.CHECKPOINTS).path(ref))
+            durable.link(ref, Checkpoints(draft / folders.CHECKPOINTS))
 
     return fill
 
@@ -125,14 +122,3 @@ def carried(space: Space, hparams: Hparams) -> dict[str, Any]:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             found[name] = param.clip(hparams[name])
     return found
-
-
-def _linked(path: Path, target: Path) -> None:
-    """The same file under another name, or a copy where that cannot be; checkpoints are never changed in place."""
-    with contextlib.suppress(FileNotFoundError):  # a run that is being written may let a state go at any time
-        try:
-            os.link(path, target)
-        except FileNotFoundError:
-            raise
-        except OSError:
-            shutil.copyfile(path, target)

@@ -29,6 +29,8 @@ from evolute.store.meta import RunMeta
 Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 FRESH = -1
 """The parent of a turn that began with fresh weights."""
+POOLS = 200
+"""About how many times the pool of past states is read."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,10 @@ class TurnTable:
     running: Mapping[int, Order] = field(repr=False, default_factory=dict)
     deviations: Mapping[int, float] = field(repr=False, default_factory=dict)
     """How uncertain a row's rating is, in runs whose members are rated; the rating is its score."""
+    matches: Sequence[tuple[int, int, str]] = field(repr=False, default=())
+    """The games of turns as the journal has them, in runs whose members are rated: member, turn and JSON."""
+    pools: Sequence[tuple[int, Sequence[Ref]]] = field(repr=False, default=())
+    """The pool of past states at some turns, spread over the run."""
 
     @classmethod
     def read(cls, folder: Path | str) -> TurnTable:
@@ -203,6 +209,8 @@ def _table(folder: Path, meta: RunMeta, journal: Journal) -> TurnTable:
         journal.notes(),
         running,
         {row: deviation for row, (_, deviation) in ratings.items()},
+        journal.matches() if ratings else (),
+        [(turn, [Ref(*pair) for pair in json.loads(pool)]) for turn, pool in journal.pools(POOLS)] if ratings else (),
     )
 
 

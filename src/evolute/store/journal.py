@@ -229,6 +229,27 @@ class Journal:
                 "FROM reports r JOIN orders o ON o.turn = r.turn AND o.member = r.member ORDER BY r.number"
             ).fetchall()
 
+    def matches(self) -> list[tuple[int, int, str]]:
+        """The games of every turn that has any: member, turn, and its matches (JSON), in order of arrival."""
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT member, turn, found FROM (SELECT number, member, turn, json_extract(body, '$.matches') AS found "
+                "FROM reports) WHERE found IS NOT NULL ORDER BY number"
+            ).fetchall()
+
+    def pools(self, most: int) -> list[tuple[int, str]]:
+        """The past states that were kept as opponents (JSON), after `most` decisions or a few more, spread over the run.
+
+        Each comes with the turn that was decided on.
+        """
+        with _explained(self.path):
+            last = self._db.execute("SELECT MAX(number) FROM decisions").fetchone()[0]
+            return self._db.execute(
+                "SELECT (SELECT MAX(turn) FROM orders WHERE decision = number), json_extract(state, '$.pool') AS pool "
+                "FROM decisions WHERE (number % ? = 0 OR number = ?) AND pool IS NOT NULL ORDER BY number",
+                (max(1, (last or 0) // most), last),
+            ).fetchall()
+
     def notes(self) -> list[tuple[float, str, Json]]:
         """What happened to the run: time, kind and details, oldest first."""
         rows = self._db.execute("SELECT at, kind, body FROM notes ORDER BY number")

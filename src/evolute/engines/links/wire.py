@@ -6,12 +6,13 @@ Reading a message executes and imports nothing. Its arrays are views of the byte
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from evolute.core.tree import Tree, flatten, rebuilt, specified
+from evolute.core.segment import Absent, Segment, held
+from evolute.core.tree import Spec, Tree, flatten, rebuilt, replaced, specified
 
 ALIGNED = 64
 """Every array begins at a multiple of this, so that it can be used where it lies."""
@@ -24,7 +25,8 @@ Bulk = Callable[[np.dtype[Any], tuple[int, ...]], Array]
 
 def encoded(tree: Tree, bulk: list[Array] | None = None) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The message: how long the header is, the header, and the arrays; large ones go into `bulk` instead, if it is given."""
-    header, arrays = flatten(tree)
+    header, arrays, segments = flatten(tree)
+    arrays += [segment.array for segment in segments]
     if bulk is not None:
         bulk += [array for array in arrays if array.nbytes >= BULK]
         arrays = [array for array in arrays if array.nbytes < BULK]
@@ -45,15 +47,38 @@ def decoded(message: bytes | bytearray | memoryview, bulk: Bulk | None = None) -
     view = memoryview(message)
     length = int.from_bytes(view[:8], "little")
     header = bytes(view[8 : 8 + length])
-    arrays, start = [], _aligned(8 + length)
-    for dtype, shape in specified(header):
-        size = math.prod(shape) * dtype.itemsize
+    start = _aligned(8 + length)
+
+    def array(spec: Spec) -> Array:
+        nonlocal start
+        count = math.prod(spec.shape)
+        size = count * spec.dtype.itemsize
         if bulk is not None and size >= BULK:
-            arrays.append(bulk(dtype, shape))
-            continue
-        arrays.append(np.frombuffer(view, dtype, math.prod(shape), start).reshape(shape) if size else np.empty(shape, dtype))
-        start += _aligned(size)
-    return rebuilt(header, arrays)
+            return bulk(spec.dtype, spec.shape)
+        here, start = start, start + _aligned(size)
+        return np.frombuffer(view, spec.dtype, count, here).reshape(spec.shape) if size else np.empty(spec.shape, spec.dtype)
+
+    specs, wanted = specified(header)
+    arrays = [array(spec) for spec in specs]
+    return rebuilt(header, arrays, [Segment.of(array(spec).copy(), spec.digest) for spec in wanted])
+
+
+def without(tree: Tree, known: Iterable[str]) -> Tree:
+    """The tree without the segments that its receiver has."""
+    there = set(known)
+    return replaced(tree, Segment, lambda one: Absent(one.digest) if one.digest in there else one)
+
+
+def completed(tree: Tree) -> Tree:
+    """The tree with the segments that were left out of it; the one who asked for it must have held on to them."""
+
+    def found(absent: Absent) -> Segment:
+        segment = held(absent.digest)
+        if segment is None:
+            raise ConnectionError(f"segment {absent.digest} was left out of a message, and is not here either")
+        return segment
+
+    return replaced(tree, Absent, found)
 
 
 def _aligned(size: int) -> int:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 Role = Literal["winner", "member", "living", "extinct", "takeover", "failure", "plain"]
 """What a series shows, which gives it its colour and weight; plain ones take colours in turn."""
-Kind = Literal["line", "steps", "points", "bars", "links"]
-"""How a series is drawn; links are pairs of points, each joined by itself."""
+Kind = Literal["line", "steps", "points", "bars", "links", "cells"]
+"""How a series is drawn; links are pairs of points, each joined by itself; cells are the fields of a heat map."""
 BUDGET = 60_000
 """How many points a plot may have before it is thinned."""
 
@@ -26,7 +26,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """Points that belong together; `spread` is how far each may be off, `texts` say more about each."""
+    """Points that belong together; `spread` is how far each may be off, `texts` say more about each.
+
+    Cells have `values` from -1 to 1, which are their colours, and `labels`, which stand in them where there is room.
+    """
 
     name: str
     x: Sequence[float]
@@ -35,6 +38,8 @@ class Series:
     kind: Kind = "line"
     spread: Sequence[float] = ()
     texts: Sequence[str] = ()
+    values: Sequence[float] = ()
+    labels: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ def to_json(chart: Chart) -> dict[str, Any]:
                 "x": [short(value) for value in series.x],
                 "y": [short(value) for value in series.y],
                 **({"spread": [short(value) for value in series.spread]} if len(series.spread) else {}),
+                **({"values": [short(value) for value in series.values]} if len(series.values) else {}),
+                **({"labels": list(series.labels)} if len(series.labels) else {}),
                 **({"texts": list(series.texts)} if len(series.texts) else {}),
             }
             for series in chart.series

@@ -101,6 +101,8 @@ def chains(table: TurnTable, chosen: Numbers) -> list[list[int]]:
 
 def score_label(table: TurnTable) -> str:
     """What the score is, and that a minimised metric is shown with its sign flipped."""
+    if table.deviations:
+        return "rating"
     name = str(table.meta.identity.get("score", "score"))
     return f"score (minus {name[1:]})" if name.startswith("-") else "score" if name == "score" else f"score ({name})"
 

@@ -69,7 +69,7 @@ const Charts = (() => {
     return ticks.length > 1 ? ticks : [low, high].map((value) => Number(value.toPrecision(3)));
   }
 
-  function scale(axis, values, from, to, padding, zero) {
+  function scale(axis, values, from, to, padding, zero, dense) {
     let [low, high] = range(values, axis.log);
     if (axis.categories.length) [low, high] = [-0.5, axis.categories.length - 0.5];
     else if (zero) low = Math.min(low, 0), high = Math.max(high, 0) || 1;
@@ -81,7 +81,7 @@ const Charts = (() => {
     const count = Math.abs(to - from) / (Math.abs(from) < Math.abs(to) ? 90 : 40);
     let ticks;
     if (axis.categories.length) {
-      const every = Math.max(1, Math.ceil(axis.categories.length / Math.max(count * 1.5, 1)));
+      const every = Math.max(1, Math.ceil(axis.categories.length / Math.max(count * (dense ? 2.6 : 1.5), 1)));
       ticks = axis.categories.map((word, at) => [at, word]).filter((_, at) => at % every === 0);
     } else {
       const found = axis.log ? logTicks(unwarp(a), unwarp(b)) : linearTicks(a, b, count);
@@ -160,15 +160,16 @@ const Charts = (() => {
       const css = getComputedStyle(this.element);
       const ink = css.getPropertyValue("--ink").trim(), grid = css.getPropertyValue("--grid").trim();
       const bars = spec.series.some((series) => series.kind === "bars");
+      this.cells = spec.series.some((series) => series.kind === "cells");
       context.font = "12px system-ui, sans-serif";
       const slanted = bars && spec.x.categories.length > 0 && Math.max(...spec.x.categories.map((w) => context.measureText(w).width)) > width / spec.x.categories.length - 20;
       const box = { left: 0, right: width - 12, top: 10, bottom: height - (slanted ? 90 : 42) };
       const spreads = spec.series.filter((series) => series.spread).map((series) => series.y.flatMap((y, at) => y === null ? [] : [y - series.spread[at], y + series.spread[at]]));
-      const ys = scale(spec.y, [...spec.series.map((series) => series.y), ...spreads], box.bottom, box.top, 0.04, bars);
+      const ys = scale(spec.y, [...spec.series.map((series) => series.y), ...spreads], box.bottom, box.top, 0.04, bars, this.cells);
       const wide = Math.max(56, Math.min(150, Math.max(...ys.ticks.map(([, text]) => context.measureText(text).width)) + 30));
       box.left = wide;
       this.box = box;
-      const xs = scale(spec.x, spec.series.map((series) => series.x), box.left, box.right, bars ? 0.03 : 0.01);
+      const xs = scale(spec.x, spec.series.map((series) => series.x), box.left, box.right, bars ? 0.03 : 0.01, false, this.cells);
       Object.assign(this, { px: xs.place, py: ys.place });
       context.clearRect(0, 0, width, height);
       context.strokeStyle = grid;
@@ -178,7 +179,7 @@ const Charts = (() => {
       context.textBaseline = "middle";
       for (const [value, text] of ys.ticks) {
         const y = Math.round(ys.place(value)) + 0.5;
-        context.beginPath(); context.moveTo(box.left, y); context.lineTo(box.right, y); context.stroke();
+        if (!this.cells) { context.beginPath(); context.moveTo(box.left, y); context.lineTo(box.right, y); context.stroke(); }
         context.fillText(clipped(context, text, wide - 26), box.left - 6, y);
       }
       context.textBaseline = "top";
@@ -204,12 +205,17 @@ const Charts = (() => {
       context.save();
       context.beginPath(); context.rect(box.left, box.top - 4, box.right - box.left + 4, box.bottom - box.top + 8); context.clip();
       const crowd = spec.series.filter((series) => series.role === "member" || series.role === "living").length;
-      for (const at of this.order) this.stroke(context, at, crowd > 40 ? 0.35 : crowd > 12 ? 0.6 : 0.85);
+      spec.series.forEach((series, at) => {
+        if (!series.spread || series.role !== "winner") return;
+        context.fillStyle = this.colour(at);
+        this.band(context, series);
+      });
+      for (const at of this.order) this.stroke(context, at, ink, crowd > 40 ? 0.35 : crowd > 12 ? 0.6 : 0.85);
       if (this.near !== null && this.near.at < spec.series.length) this.mark(context);
       context.restore();
     }
 
-    stroke(context, at, faint) {
+    stroke(context, at, ink, faint) {
       const series = this.spec.series[at], style = this.styles[at], { px, py } = this;
       const emphasised = this.near !== null && this.near.at === at;
       const log = this.spec.y.log;
@@ -218,7 +224,9 @@ const Charts = (() => {
       context.lineWidth = style.width + (emphasised ? 1.4 : 0);
       context.setLineDash(style.dash);
       context.lineJoin = "round";
-      if (series.kind === "bars") {
+      if (series.kind === "cells") {
+        this.fill(context, series, ink);
+      } else if (series.kind === "bars") {
         const gap = this.spec.x.categories.length ? (px(1) - px(0)) * 0.7 : Math.max(2, Math.min(14, (px(1) - px(0)) * 0.8 || 6));
         series.x.forEach((x, k) => { if (series.y[k] !== null) context.fillRect(px(x) - gap / 2, py(series.y[k]), gap, py(0) - py(series.y[k])); });
       } else if (series.kind === "points") {
@@ -229,6 +237,7 @@ const Charts = (() => {
           context.beginPath(); context.arc(px(x), py(series.y[k]), 3.2, 0, 7); context.fill();
         });
       } else {
+        if (series.spread && emphasised && style.order <= 2) this.band(context, series);
         context.beginPath();
         let pen = false, last = 0;
         for (let k = 0; k < series.x.length; k++) {
@@ -246,14 +255,59 @@ const Charts = (() => {
       context.setLineDash([]);
     }
 
+    // A heat map: values above 0 in the members' colour, those below in the winner's, the farther from 0 the stronger.
+    fill(context, series, ink) {
+      const css = getComputedStyle(this.element), { px, py } = this;
+      const above = css.getPropertyValue("--member").trim(), below = css.getPropertyValue("--winner").trim();
+      const paper = css.getPropertyValue("--paper").trim();
+      const wide = px(1) - px(0), high = py(0) - py(1);
+      context.textAlign = "center"; context.textBaseline = "middle"; context.font = "12px system-ui, sans-serif";
+      const room = series.labels && high > 14 && wide > 24;
+      series.x.forEach((x, k) => {
+        const value = series.values[k];
+        if (value === null) return;
+        context.fillStyle = value >= 0 ? above : below;
+        context.globalAlpha = 0.06 + 0.94 * Math.abs(value);
+        context.fillRect(px(x) - wide / 2 + 0.5, py(series.y[k]) - high / 2 + 0.5, wide - 1, high - 1);
+        if (!room) return;
+        context.globalAlpha = 1;
+        context.fillStyle = Math.abs(value) > 0.6 ? paper : ink;
+        context.fillText(series.labels[k], px(x), py(series.y[k]) + 1);
+      });
+    }
+
+    band(context, series) {
+      const { px, py } = this, known = series.x.map((_, k) => k).filter((k) => series.y[k] !== null);
+      const edge = (k, sign) => context.lineTo(px(series.x[k]), py(series.y[k] + sign * series.spread[k]));
+      const before = context.globalAlpha;
+      context.globalAlpha = 0.2;
+      context.beginPath();
+      known.forEach((k) => edge(k, 1));
+      known.reverse().forEach((k) => edge(k, -1));
+      context.closePath(); context.fill();
+      context.globalAlpha = before;
+    }
+
     mark(context) {
       const { at, k } = this.near, series = this.spec.series[at];
+      if (series.kind === "cells") {
+        const wide = this.px(1) - this.px(0), high = this.py(0) - this.py(1);
+        context.strokeStyle = getComputedStyle(this.element).getPropertyValue("--ink").trim();
+        context.lineWidth = 2;
+        context.strokeRect(this.px(series.x[k]) - wide / 2 + 1, this.py(series.y[k]) - high / 2 + 1, wide - 2, high - 2);
+        return;
+      }
       context.fillStyle = this.colour(at);
       context.beginPath(); context.arc(this.px(series.x[k]), this.py(series.y[k]), 4.5, 0, 7); context.fill();
     }
 
     nearest(x, y) {
       let found = null, least = 30 * 30;
+      if (this.cells) {
+        const { x: xs, y: ys } = this.spec.series[0], wide = this.px(1) - this.px(0), high = this.py(0) - this.py(1);
+        const k = xs.findIndex((_, at) => Math.abs(this.px(xs[at]) - x) <= wide / 2 && Math.abs(this.py(ys[at]) - y) <= high / 2);
+        return k < 0 ? null : { at: 0, k };
+      }
       this.spec.series.forEach((series, at) => {
         const bars = series.kind === "bars";
         for (let k = 0; k < series.x.length; k++) {
@@ -279,7 +333,8 @@ const Charts = (() => {
       if (this.near !== null) {
         const { at, k } = this.near, series = this.spec.series[at], { x: xa, y: ya } = this.spec;
         const label = (axis, value) => axis.categories.length ? axis.categories[value] : number(value);
-        this.tip.replaceChildren(
+        if (series.texts && (series.kind === "cells" || series.kind === "links")) this.tip.replaceChildren(create("div", { textContent: series.texts[k] }));
+        else this.tip.replaceChildren(
           create("b", { textContent: series.name }),
           create("div", { textContent: xa.categories.length ? label(xa, series.x[k]) : `${xa.label}: ${label(xa, series.x[k])}` }),
           create("div", { textContent: `${ya.label}: ${label(ya, series.y[k])}` }),

@@ -20,6 +20,7 @@ from evolute.opponents.seated import Seated, Seating
 from evolute.runs.code import fingerprints
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.rungs import Rungs
+from evolute.strategies.schedule import Schedule
 
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
@@ -64,6 +65,7 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
         strategy = config.strategy.maker(plan, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
+    _check_teachers(strategy, config)
     advice = [*_advice(learner, config), *_strategy_advice(strategy, config, plan)] if to_train else []
     if config.opponents is not None:
         strategy = _seated(config, config.opponents, strategy, learner, plan)
@@ -97,6 +99,15 @@ def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
     return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
+
+
+def _check_teachers(strategy: Strategy, config: Config) -> None:
+    """The teachers that a schedule names are states which the run begins with."""
+    init = config.settings.init
+    if init.teachers and init.from_ is None:
+        raise ConfigError("init.teachers are states of another run: set init.from")
+    if isinstance(strategy, Schedule) and strategy.teachers > len(init.teachers):
+        raise ConfigError(f"schedule.rows name {strategy.teachers} teachers, and init.teachers has {len(init.teachers)}")
 
 
 def _strategy_advice(strategy: Strategy, config: Config, plan: Plan) -> Sequence[str]:

@@ -47,11 +47,21 @@ def ratings_table(data: dict[str, Json]) -> RenderableType:
         table.add_column(column, justify="right", no_wrap=True)
     for row in data["members"]:
         shares = [f"{row['bots'][bot]:.0%}" if bot in row["bots"] else "–" for bot in bots]
-        table.add_row(str(row["member"]), f"{row['rating']:.0f} ± {row['deviation']:.0f}", *shares)
-    if data["lead"] is None:
-        return table
+        spread = f" ± {row['deviation']:.0f}" if row["deviation"] else ""
+        table.add_row(str(row["member"]), f"{row['rating']:.0f}{spread}", *shares)
+    return Group(table, *(Text(line) for line in _first_place(data)))
+
+
+def _first_place(data: dict[str, Json]) -> Iterator[str]:
+    """Who is best and how sure that is."""
+    if len(data["members"]) < 2:
+        return
     first, second = (row["member"] for row in data["members"][:2])
-    return Group(table, Text(f"member {first} is better than member {second} with probability {data['lead']:.0%}"))
+    if data["certainty"] is None:
+        yield f"member {first} has the highest rating; Elo ratings do not tell how sure that is"
+        return
+    lead = f"better than member {second} with probability {data['lead']:.2f}"
+    yield f"member {first} is best with probability {data['certainty']:.2f} ({lead})"
 
 
 def members_table(data: dict[str, Json]) -> Table:

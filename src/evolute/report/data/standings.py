@@ -14,7 +14,7 @@ from evolute.ratings.alpha_rank import alpha_rank
 from evolute.ratings.bradley_terry import ANCHOR, Node
 from evolute.ratings.cycles import strongest_cycle
 from evolute.ratings.games import Games
-from evolute.ratings.scale import chance_below
+from evolute.ratings.scale import chance_below, chance_of_best
 from evolute.runs.result import Run
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ SURE = 0.95
 
 
 def ratings(run: Run) -> dict[str, Json]:
-    """The members of a run, the best first, and how sure it is that the first is better than the second."""
+    """The members of a run, the best first, how probably that one is the best, and how probably better than the second."""
     rated = sorted(run.population.latest, key=lambda turn: rank_key(turn.score))
     rows = [_row(turn) for turn in rated if turn.deviation is not None]
-    return {"run": str(run.folder), "members": rows, "lead": _lead(rows)}
+    return {"run": str(run.folder), "members": rows, "certainty": _certainty(rows), "lead": _lead(rows)}
 
 
 def _row(turn: Turn) -> dict[str, Json]:
@@ -44,9 +44,20 @@ def _row(turn: Turn) -> dict[str, Json]:
     }
 
 
+def _certainty(rows: list[dict[str, Any]]) -> float | None:
+    """The probability that the first is the best; None if there is nobody else, or if ratings have no deviations (Elo)."""
+    if not _have_deviations(rows):
+        return None
+    return chance_of_best([row["rating"] for row in rows], [row["deviation"] for row in rows])
+
+
+def _have_deviations(rows: list[dict[str, Any]]) -> bool:
+    return len(rows) > 1 and any(row["deviation"] > 0 for row in rows)
+
+
 def _lead(rows: list[dict[str, Any]]) -> float | None:
     """The probability that the first is better than the second, taking their ratings as independent."""
-    if len(rows) < 2:
+    if not _have_deviations(rows):
         return None
     one, other = rows[:2]
     deviation = float(np.hypot(one["deviation"], other["deviation"]))

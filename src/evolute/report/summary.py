@@ -49,19 +49,7 @@ def ratings_table(data: dict[str, Json]) -> RenderableType:
         shares = [f"{row['bots'][bot]:.0%}" if bot in row["bots"] else "–" for bot in bots]
         spread = f" ± {row['deviation']:.0f}" if row["deviation"] else ""
         table.add_row(str(row["member"]), f"{row['rating']:.0f}{spread}", *shares)
-    return Group(table, *(Text(line) for line in _first_place(data)))
-
-
-def _first_place(data: dict[str, Json]) -> Iterator[str]:
-    """Who is best and how sure that is."""
-    if len(data["members"]) < 2:
-        return
-    first, second = (row["member"] for row in data["members"][:2])
-    if data["certainty"] is None:
-        yield f"member {first} has the highest rating; Elo ratings do not tell how sure that is"
-        return
-    lead = f"better than member {second} with probability {data['lead']:.2f}"
-    yield f"member {first} is best with probability {data['certainty']:.2f} ({lead})"
+    return Group(table, Text(data["sentence"])) if data["sentence"] else table
 
 
 def members_table(data: dict[str, Json]) -> Table:

@@ -139,6 +139,11 @@ class PPO:
         results = self.runner.evaluate(spec, [state.player], episodes, greedy=greedy, seed=seed, progress=progress)
         return [float(value) for value in results[0].returns]
 
+    @property
+    def bots(self) -> tuple[str, ...]:
+        """The bots that members of a game can play against."""
+        return ("random", *self.runner.game.bots) if isinstance(self.runner, GameRunner) else ()
+
     def play_matches(
         self,
         tree: Tree,

@@ -18,7 +18,9 @@ from evolute.learners.kit import acting, episode_stats, networks
 from evolute.learners.kit.episodes import not_finite
 from evolute.learners.kit.native import support
 from evolute.learners.ppo.augment import AUGMENTATIONS
-from evolute.learners.ppo.game_runner import Encounter, GameRunner
+from evolute.learners.ppo.encounters import Encounter
+from evolute.learners.ppo.game_runner import GameRunner
+from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.loss import LOSSES
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
 from evolute.learners.ppo.settings import ARCHITECTURE, SHAPES, PPOSettings, Traced
@@ -145,7 +147,7 @@ class PPO:
         progress: Progress,
     ) -> Sequence[Match]:
         """Games of a state against each line-up."""
-        if not isinstance(self.runner, GameRunner):
+        if not isinstance(self.runner, (GameRunner, HostGameRunner)):
             raise ValueError("this environment has one seat, so there is nobody to play against")
         spec, frozen = self._spec(self._full(hparams)), {ref: from_tree(other).player for ref, other in others.items()}
         encounter = Encounter(from_tree(tree).player, lineups, frozen, seed)

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.envs.game import Bot, Game, Situation, Tick, View
+from evolute.envs.host_game import HostGame
 from evolute.envs.interface import Step
 from evolute.learners.kit import acting, networks
 from evolute.learners.kit.acting import PolicySpec
@@ -247,7 +248,7 @@ class Arena:
     def _by_bots(self, key: jax.Array, other: int, situation: Situation, action: jax.Array) -> jax.Array:
         """The actions with those of bots in their places; a bot that sits nowhere is not asked."""
         lineup = jnp.repeat(self.lineups[:, other], self.copies)
-        bots: list[Bot] = [partial(_at_random, self.spec), *self.game.bots.values()]
+        bots: list[Bot] = [lambda key, asked: at_random(self.spec, key, asked.legal), *self.game.bots.values()]
         for number, bot in enumerate(bots):
             chosen = lineup == RANDOM - number
             asked = partial(self._asked, bot, jax.random.fold_in(key, 1 + number), situation, chosen)
@@ -284,7 +285,9 @@ class Arena:
         return jnp.stack([own, own - rivals], axis=1)
 
 
-def lineup_numbers(game: Game, lineups: Sequence[Sequence[Any]], frozen: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.int32]]:
+def lineup_numbers(
+    game: Game | HostGame, lineups: Sequence[Sequence[Any]], frozen: Sequence[Any]
+) -> np.ndarray[Any, np.dtype[np.int32]]:
     """Line-ups of players as numbers; `frozen` are the states, in order. Raises ValueError for a bot that the game has not."""
     bots = {"random": RANDOM, **{name: RANDOM - 1 - place for place, name in enumerate(game.bots)}}
     numbers: dict[Any, int] = {None: LIVE, **bots, **{ref: 1 + place for place, ref in enumerate(frozen)}}
@@ -293,18 +296,18 @@ def lineup_numbers(game: Game, lineups: Sequence[Sequence[Any]], frozen: Sequenc
     return np.array([[numbers[player] for player in lineup] for lineup in lineups], np.int32)
 
 
-def has_legal(game: Game) -> bool:
+def has_legal(game: Game | HostGame) -> bool:
     """Whether a game says which actions are legal."""
-    return jax.eval_shape(game.reset, jax.random.key(0))[1].legal is not None
+    return game.has_legal if isinstance(game, HostGame) else jax.eval_shape(game.reset, jax.random.key(0))[1].legal is not None
 
 
-def _at_random(spec: PolicySpec, key: jax.Array, situation: Situation) -> jax.Array:
-    """An action that is legal, each as likely as any other; of continuous ones, each number between its bounds."""
+def at_random(spec: PolicySpec, key: jax.Array, legal: jax.Array | None) -> jax.Array:
+    """A random action that is legal, each as likely as any other; of continuous ones, each number between its bounds."""
     actions = spec.actions
     if isinstance(actions, Gaussian):
         low, high = np.asarray(actions.low, np.float32), np.asarray(actions.high, np.float32)
         return jax.random.uniform(key, low.shape, minval=low, maxval=high).reshape(actions.shape)
-    outputs = masked(jnp.zeros(actions.outputs), situation.legal)
+    outputs = masked(jnp.zeros(actions.outputs), legal)
     drawn: jax.Array = actions.to_env(actions.sample({}, outputs, actions.noise(key, ())))
     return drawn
 

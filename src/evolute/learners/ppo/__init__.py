@@ -49,21 +49,24 @@ def _in_game(
     spec: EnvSpec, how: GameSpec, settings: PPOSettings, choices: Mapping[str, Json], programs: Programs
 ) -> Learner[Any]:
     """The learner whose members take seats in a game."""
+    from evolute.envs.host_game import HostGame
     from evolute.envs.make import make_game
     from evolute.learners.kit.arena import has_legal, lineup_numbers
     from evolute.learners.ppo.game_runner import GameRunner
+    from evolute.learners.ppo.host_game_runner import HostGameRunner
     from evolute.learners.ppo.learner import PPO
 
     game = make_game(spec)
     lineup_numbers(game, [how.anchors], [])  # may refuse
-    spaces, runner = (game.observation_space, game.action_space), GameRunner(programs, game, how)
     return PPO(
-        runner,
-        *spaces,
+        HostGameRunner(programs, game, how) if isinstance(game, HostGame) else GameRunner(programs, game, how),
+        game.observation_space,
+        game.action_space,
         settings,
         choices,
+        masked=isinstance(game, HostGame),
         legal=has_legal(game),
-        channels=tuple(game.channels),
+        channels=() if isinstance(game, HostGame) else tuple(game.channels),
         tables=how.tables,
         teams=game.teams,
         links=("opponents",),

@@ -21,7 +21,9 @@ from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.native import support
 from evolute.learners.ppo import channels
 from evolute.learners.ppo.augment import AUGMENTATIONS
-from evolute.learners.ppo.game_runner import Encounter, GameRunner
+from evolute.learners.ppo.encounters import Encounter
+from evolute.learners.ppo.game_runner import GameRunner
+from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.loss import LOSSES
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
 from evolute.learners.ppo.settings import ARCHITECTURE, NUMBERS, SHAPES, PPOSettings, Traced, flat
@@ -156,7 +158,7 @@ class PPO:
         progress: Progress,
     ) -> Sequence[Match]:
         """Games of a state against each line-up."""
-        if not isinstance(self.runner, GameRunner):
+        if not isinstance(self.runner, (GameRunner, HostGameRunner)):
             raise ValueError("this environment has one seat, so there is nobody to play against")
         spec, frozen = self._spec(self._full(hparams)), {ref: _player(from_tree(other)) for ref, other in others.items()}
         network = replace(spec.network, channels=0)

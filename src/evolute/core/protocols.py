@@ -155,6 +155,10 @@ class Seats(Protocol):
     def teams(self) -> tuple[int, ...]:
         """The team of each seat; () if members train alone."""
 
+    @property
+    def bots(self) -> tuple[str, ...]:
+        """The bots that states can play against."""
+
     def play_matches(
         self,
         tree: Tree,
@@ -175,6 +179,14 @@ class Rates(Protocol):
 
     def ratings(self, state: Json, population: Population) -> Mapping[int, Rating]:
         """The rating of each member's latest state, by slot."""
+
+
+@runtime_checkable
+class Advises(Protocol):
+    """A strategy with something that a user should know before training."""
+
+    def advice(self) -> Sequence[str]:
+        """A sentence each, such as what it will cost."""
 
 
 @runtime_checkable

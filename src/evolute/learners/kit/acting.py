@@ -55,8 +55,9 @@ def outputs(spec: PolicySpec, weights: Weights, obs: jax.Array) -> jax.Array:
 def description(spec: PolicySpec) -> dict[str, Any]:
     """What an exported policy is made of, besides its weights, as plain values."""
     network = _lists(asdict(spec.network))
-    if network["critic"]:
-        del network["critic"]  # so that the states of runs from before there were others keep their digests
+    for name, usual in (("channels", 0), ("critic", True)):
+        if network[name] == usual:
+            del network[name]  # as in states from before there were others
     return {
         "network": network,
         "actions": _described_actions(spec.actions),

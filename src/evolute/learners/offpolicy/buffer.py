@@ -7,6 +7,7 @@ the observation. The rows of a turn lie environment by environment.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -83,12 +84,12 @@ class Buffer:
 
 def row_bytes(obs: Array, facts: Array) -> int:
     """The size of a row [row, …]."""
-    return int(obs[:1].nbytes or np.prod(obs.shape[1:]) * obs.itemsize) + facts.shape[1] * facts.itemsize
+    return math.prod(obs.shape[1:]) * obs.itemsize + facts.shape[1] * facts.itemsize
 
 
 def piece_rows(obs: Array, facts: Array) -> int:
     """How many rows make a piece: the power of two that comes next to a megabyte."""
-    return 1 << max(0, round(np.log2(PIECE_BYTES / row_bytes(obs, facts))))
+    return 1 << max(0, round(math.log2(PIECE_BYTES / row_bytes(obs, facts))))
 
 
 def held(buffers: Sequence[Buffer], capacity: int) -> tuple[Held, Held, Array]:
@@ -126,7 +127,8 @@ class Window(NamedTuple):
     @property
     def size(self) -> jax.Array:
         """How many rows there are, void ones included."""
-        return self.count - self.dropped + self._fresh
+        size: jax.Array = self.count - self.dropped + self._fresh
+        return size
 
     @property
     def dropped(self) -> jax.Array:
@@ -134,7 +136,7 @@ class Window(NamedTuple):
         return jnp.clip(self.count + self._fresh - self.capacity, 0, self.count)
 
     @property
-    def _fresh(self) -> jax.Array:
+    def _fresh(self) -> Any:
         return self.new.facts.shape[0] * (self.filled + 1)
 
     def look_up(self, held: Held, new: jax.Array, place: jax.Array) -> jax.Array:

@@ -14,8 +14,7 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.interface import HostEnv, JaxEnv
-from evolute.learners.kit import episode_stats, evaluation, host_evaluation, jax_envs, members
-from evolute.learners.kit.episode_stats import EpisodeStats
+from evolute.learners.kit import episode_stats, evaluation, host_evaluation, jax_envs, members, networks, normalise
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.host_acting import HostPolicy
@@ -170,7 +169,7 @@ class JaxRunner:
             done += int(chunk.count)
             progress(done / cohort.total, "")
             self._pace[kind] = int(chunk.count) / (time.perf_counter() - started)
-        return [TurnResult(row.train, row.envs, obs, facts, row.stats) for row, obs, facts in cohort.results()]
+        return [TurnResult(row.train, row.envs or None, obs, facts, row.stats) for row, obs, facts in cohort.results()]
 
     def evaluate(
         self, spec: ReplaySpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
@@ -207,7 +206,6 @@ class HostRunner:
         policy = HostPolicy(self.programs, spec.explorer, **shape, keys=cohort.keys, greedy=False, progress=progress)
         explore = partial(_explorers, spec, cohort.names)
         learn = partial(turn.on_host, spec, cohort.names, capacity)
-        players = Player(np.zeros((cohort.capacity, 1), np.float32), cohort.rows.train.obs, cohort.hparams[:, 0])
         with contextlib.closing(self.env.vector(env_seeds([one.seed for one in assignments], spec.envs))) as vector:
             collector = Collector(vector, policy, episodes, spec.unroll)
             for number in range(cohort.total):
@@ -227,7 +225,7 @@ class HostRunner:
                 None,
                 obs,
                 facts,
-                row.stats._replace(episodes=_stats(episodes, member, ring)),
+                row.stats._replace(episodes=episodes.stats(member, ring)),
                 episodes.errors.get(member),
             )
             for member, (row, obs, facts) in enumerate(cohort.results())
@@ -248,12 +246,6 @@ def _explorers(spec: ReplaySpec, names: tuple[str, ...], before: Player, given: 
 
 
 def _blank_players(spec: ReplaySpec, capacity: int) -> Player:
-    from evolute.learners.kit import networks, normalise
-
     moments = normalise.fresh(() if spec.policy.image else spec.actor.obs)
     blank = Player(np.zeros(networks.size(spec.explorer.network), np.float32), moments, np.float32(0))
     return members.spread(stacked([blank], capacity))  # type: ignore[no-any-return]
-
-
-def _stats(episodes: Episodes, member: int, ring: int) -> EpisodeStats:
-    return episodes.stats(member, ring)

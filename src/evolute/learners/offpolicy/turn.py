@@ -86,12 +86,13 @@ def in_jax(spec: ReplaySpec, env: JaxEnv, names: tuple[str, ...], capacity: int,
 
 def on_host(spec: ReplaySpec, names: tuple[str, ...], capacity: int, row: Row, inputs: Inputs, number: jax.Array) -> Row:
     """What follows one rollout on the host; a member whose turn is over stays as it is."""
-    assert isinstance(inputs.trajectory, Trajectory)
+    trajectory = inputs.trajectory
+    assert isinstance(trajectory, Trajectory)
     key, h = jax.random.wrap_key_data(inputs.key), _named(names, inputs.hparams)
     learning_key = jax.random.fold_in(key, -1 - number)
 
     def learnt() -> Row:
-        return _after(spec, capacity, row, inputs, h, inputs.trajectory, number, learning_key)
+        return _after(spec, capacity, row, inputs, h, trajectory, number, learning_key)
 
     after: Row = jax.lax.cond(number < inputs.rollouts, learnt, lambda: row)
     return after

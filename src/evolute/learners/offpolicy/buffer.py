@@ -84,12 +84,12 @@ class Buffer:
 
 def row_bytes(obs: Array, facts: Array) -> int:
     """The size of a row [row, …]."""
-    return math.prod(obs.shape[1:]) * obs.itemsize + facts.shape[1] * facts.itemsize
+    return int(math.prod(obs.shape[1:]) * obs.itemsize + facts.shape[1] * facts.itemsize)
 
 
 def piece_rows(obs: Array, facts: Array) -> int:
     """How many rows make a piece: the power of two that comes next to a megabyte."""
-    return 1 << max(0, round(math.log2(PIECE_BYTES / row_bytes(obs, facts))))
+    return int(2 ** max(0, round(math.log2(PIECE_BYTES / row_bytes(obs, facts)))))
 
 
 def held(buffers: Sequence[Buffer], capacity: int) -> tuple[Held, Held, Array]:

@@ -195,7 +195,8 @@ class OffPolicy:
         learnt = [result.train.actor.weights, result.train.critic.weights, result.train.targets]
         if not stats.finite or not all(np.isfinite(vector).all() for vector in learnt):
             return Outcome(error="losses or weights are no longer finite numbers: the learning rate may be too high")
-        mean_return, mean_length = episode_stats.means(stats.episodes)
+        returned, mean_length = episode_stats.means(stats.episodes)
+        mean_return = None if returned is None else returned[0]
         means = dict(zip(METRICS, stats.sums / max(int(stats.made), 1), strict=True))
         told = {name: float(means[name]) if stats.made else None for name in TOLD[self.algorithm]}
         metrics: dict[str, Any] = {

@@ -22,8 +22,8 @@ from evolute.learners.offpolicy.spec import ReplaySpec, initial
 class TrainState(NamedTuple):
     """What is inherited, saved and exported: weights, their targets, the temperature, moments, and counts of steps and updates.
 
-    `actor` is DQN's network of values; its critic is one number that means nothing. `targets` follow the critics, TD3's actor behind them, or DQN's
-    network. `alpha` is the logarithm of SAC's temperature, one number.
+    `actor` is DQN's network of values; its critic is one number that means nothing. `targets` follow the critics, in TD3 with
+    the actor behind them, or DQN's network. `alpha` is the logarithm of SAC's temperature, one number.
     """
 
     actor: AdamState

@@ -7,6 +7,7 @@ On accelerators rows are vectorised instead.
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable
@@ -26,6 +27,7 @@ Tree = Any
 Function = Callable[[Tree, Tree, Tree], Tree]
 """`function(state, inputs, shared) -> state` of one member."""
 AXIS = "member"
+ALIGNMENT = 64
 OPTIONS = {
     "xla_cpu_multi_thread_eigen": False,
     "xla_cpu_enable_concurrency_optimized_scheduler": False,
@@ -42,9 +44,9 @@ class Held:
     array: Any
     place: Any = None
 
-    def take(self, index: jax.Array) -> jax.Array:
+    def take(self, *index: jax.Array) -> jax.Array:
         """Entries [index, …] of the member's row."""
-        found: jax.Array = self.array[self.place, index]
+        found: jax.Array = self.array[(self.place, *index)]
         return found
 
     def of(self, place: Any) -> Held:
@@ -118,6 +120,22 @@ def spread(tree: Tree) -> Tree:
     return jax.device_put(tree, NamedSharding(mesh(), PartitionSpec(AXIS)))
 
 
+def filled_in(shape: tuple[int, ...], dtype: Any, fill: Callable[[int, Any], None]) -> jax.Array:
+    """An array [row, …] over the devices that `fill(row, array)` fills with what is not zero.
+
+    On CPUs nothing is copied, and rows that nobody fills take no memory.
+    """
+
+    def rows(index: Any) -> Any:
+        start, stop, _ = index[0].indices(shape[0])
+        array = _aligned((stop - start, *shape[1:]), np.dtype(dtype))
+        for row in range(start, stop):
+            fill(row, array[row - start])
+        return array
+
+    return jax.make_array_from_callback(shape, NamedSharding(mesh(), PartitionSpec(AXIS)), rows)
+
+
 def over_members(function: Function) -> Any:
     """Lift a function of one member to the rows of a cohort, as a jitted function.
 
@@ -129,6 +147,14 @@ def over_members(function: Function) -> Any:
     mapped = jax.shard_map(lifted, mesh=mesh(), in_specs=(rows, rows, rows, everywhere), out_specs=rows, check_vma=False)
     options = OPTIONS if jax.default_backend() == "cpu" else None
     return jax.jit(mapped, donate_argnums=(1,), compiler_options=options)
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Zeros at an address from which XLA reads without a copy."""
+    size = math.prod(shape) * dtype.itemsize
+    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 def on_one_device(function: Function) -> Any:

@@ -16,11 +16,12 @@ from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
 from evolute.learners.offpolicy.buffer import Buffer
-from evolute.learners.offpolicy.runners import Assignment, Runner, TurnResult
-from evolute.learners.offpolicy.settings import ReplaySettings, shape_names, traced_names
-from evolute.learners.offpolicy.spec import Name, ReplaySpec, spec_of
-from evolute.learners.offpolicy.train_state import MemberState, folded, fresh, from_tree, player, to_tree
-from evolute.learners.offpolicy.updates import METRICS, TOLD
+from evolute.learners.offpolicy.footprint import check
+from evolute.learners.offpolicy.runner import Assignment, Runner, TurnResult
+from evolute.learners.offpolicy.settings import SHAPES, Name, ReplaySettings, shape_names
+from evolute.learners.offpolicy.spec import ReplaySpec, spec_of
+from evolute.learners.offpolicy.train_state import MemberState, fresh, from_tree, to_tree
+from evolute.learners.offpolicy.updates import METRICS, REPORTED
 from evolute.policy import Policy
 
 SHARED_SEED = 0
@@ -47,20 +48,31 @@ class OffPolicy:
 
     @property
     def architecture(self) -> tuple[str, ...]:
-        return tuple(name for name in shape_names(type(self.settings)) if name not in ("batch", "envs", "unroll"))
+        return tuple(name for name in shape_names(type(self.settings)) if name not in SHAPES)
+
+    @property
+    def ways(self) -> tuple[bool, ...]:
+        """The policies of TD3 and DQN have nothing to sample."""
+        return (True, False) if self.algorithm == "sac" else (True,)
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
-        """What buffers take, and a warning of episodes on the host that may not fit into a turn."""
+        """A warning of episodes on the host, which every turn starts afresh, that may not fit into a turn."""
         for hparams in examples:
             self._spec(self._full(hparams))
         limit, each = self.runner.time_limit, interval // self.settings.envs
         if self.settings.fitness == "evaluation" or limit is None or each >= limit:
             return []
-        section = self.algorithm
         return [
             f"a turn has {each:,} steps of each environment, and an episode may take {limit:,}: scores will only tell of the "
-            f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or {section}.fitness=evaluation"
+            f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or {self.algorithm}.fitness=evaluation"
         ]
+
+    def footprint(self, members: int, steps: int | None, free: int | None) -> str:
+        """What replay buffers take; a step may make two rows."""
+        capacity = self.settings.capacity
+        rows = capacity if steps is None else min(capacity, 2 * steps)
+        row = self._empty(self._spec(self._full({}))).row_bytes
+        return check(members, rows, row, free, f"{self.algorithm}.capacity")
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)
@@ -73,22 +85,14 @@ class OffPolicy:
         self, states: Sequence[MemberState], orders: Sequence[Order], *, fetch: Callable[[Ref], MemberState], progress: Progress
     ) -> tuple[list[MemberState], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
-        spec, names = self._spec(settings[0]), traced_names(type(self.settings))
+        spec = self._spec(settings[0])
         assignments = [
-            Assignment(
-                {name: float(values[name]) for name in names},
-                math.ceil(order.steps / spec.steps),
-                order.seed,
-                self._buffer(spec, state, order, fetch),
-            )
+            Assignment(values, math.ceil(order.steps / spec.steps), order.seed, self._buffer(spec, state, order, fetch))
             for state, order, values in zip(states, orders, settings, strict=True)
         ]
-        capacity = self.settings.capacity
-        results = self.runner.turn(spec, states, assignments, ring=self.settings.episodes, capacity=capacity, progress=progress)
+        results = self.runner.turn(spec, states, assignments, self.settings.episodes, progress)
         after = [
-            MemberState(
-                result.train, result.envs, one.buffer.extended(result.obs, result.facts, capacity), self._about(spec, values)
-            )
+            MemberState(result.train, result.envs, one.buffer.extended(result.rows, spec.capacity), self._about(spec, values))
             for result, one, values in zip(results, assignments, settings, strict=True)
         ]
         scores: list[float | None] = [None] * len(orders)
@@ -109,11 +113,9 @@ class OffPolicy:
     def policy(self, tree: Tree) -> Policy:
         """What the member has learnt, in numpy alone."""
         state = from_tree(tree)
-        network = acting.described_network(state.about)
-        vector = state.train.actor.weights
-        if state.about["dueling"]:
-            vector = folded(self._spec({**self._full({}), **self._made_of(state)}), vector)
-        return acting.exported(networks.unpacked(network, vector), state.about, state.train.obs, self.observation_space)
+        about = {name: value for name, value in state.about.items() if name != "dueling"}  # values, whatever was trained
+        arrays = networks.unpacked(state.network, state.policy_weights)
+        return acting.exported(arrays, about, state.train.obs, self.observation_space)
 
     def evaluate(
         self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int | None, progress: Progress
@@ -126,11 +128,10 @@ class OffPolicy:
         return self.runner.rounds
 
     def play(self, tree: Tree, hparams: Hparams, *, seed: int, episodes: int, greedy: bool, progress: Progress) -> list[float]:
-        """The returns of fresh episodes. The policies of TD3 and DQN have nothing to sample: they act in one way."""
+        """The returns of fresh episodes, with the likeliest or with sampled actions, if its policies have any."""
         state, spec = from_tree(tree), self._spec(self._full(hparams))
-        likeliest = greedy or self.algorithm != "sac"
-        players = [player(spec, state)]
-        results = self.runner.evaluate(spec, players, episodes, greedy=likeliest, seed=seed, progress=progress)
+        greedy = greedy or self.algorithm != "sac"
+        results = self.runner.evaluate(spec, [state.player], episodes, greedy=greedy, seed=seed, progress=progress)
         return [float(value) for value in results[0].returns]
 
     def _full(self, hparams: Hparams) -> dict[str, Any]:
@@ -146,7 +147,7 @@ class OffPolicy:
 
     def _empty(self, spec: ReplaySpec) -> Buffer:
         kind = np.dtype(self.observation_space.dtype) if spec.policy.image else np.dtype(np.float32)
-        return Buffer.empty(np.zeros((0, *spec.policy.network.obs), kind), spec.exploring.width + 2)
+        return Buffer.empty(spec.policy.network.obs, kind, spec.exploring.width)
 
     def _buffer(self, spec: ReplaySpec, state: MemberState, order: Order, fetch: Callable[[Ref], MemberState]) -> Buffer:
         """The rows that a turn begins with: an heir's by `inherit_buffer`, its own otherwise."""
@@ -162,15 +163,6 @@ class OffPolicy:
         normalised = bool(hparams["normalize_obs"]) and not spec.policy.image
         return {**acting.description(spec.policy), "normalize_obs": normalised, "dueling": spec.dueling}
 
-    def _made_of(self, state: MemberState) -> dict[str, Any]:
-        network = state.about["network"]
-        return {
-            "widths": tuple(network["widths"]),
-            "activation": network["activation"],
-            "dueling": True,
-            "network": network["kind"],
-        }
-
     def _evaluated(
         self, spec: ReplaySpec, states: Sequence[MemberState], orders: Sequence[Order], progress: Progress
     ) -> list[float | None]:
@@ -179,7 +171,7 @@ class OffPolicy:
         for turn in sorted({order.turn for order in orders}):
             rows = [row for row, order in enumerate(orders) if order.turn == turn]
             seed = derive(SHARED_SEED, "evaluation", turn)
-            players = [player(spec, states[row]) for row in rows]
+            players = [states[row].player for row in rows]
             results = self.runner.evaluate(
                 spec, players, self.settings.episodes, greedy=True, seed=seed, progress=lambda share, note: progress(1.0, note)
             )
@@ -198,7 +190,7 @@ class OffPolicy:
         returned, mean_length = episode_stats.means(stats.episodes)
         mean_return = None if returned is None else returned[0]
         means = dict(zip(METRICS, stats.sums / max(int(stats.made), 1), strict=True))
-        told = {name: float(means[name]) if stats.made else None for name in TOLD[self.algorithm]}
+        learning = {name: float(means[name]) if stats.made else None for name in REPORTED[self.algorithm]}
         metrics: dict[str, Any] = {
             "score": mean_return if score is None else score,
             "return": mean_return,
@@ -206,6 +198,6 @@ class OffPolicy:
             "episodes": int(stats.episodes.count),
             "updates": int(stats.made),
             "rows": len(state.buffer),
-            **told,
+            **learning,
         }
         return Outcome(metrics, steps)

@@ -10,10 +10,11 @@ from evolute.envs.interface import HostEnv
 from evolute.envs.make import make_env, resolve_name
 from evolute.envs.spec import EnvSpec
 from evolute.learners.kit.programs import Programs
+from evolute.learners.offpolicy.host_runner import HostRunner
+from evolute.learners.offpolicy.jax_runner import JaxRunner
 from evolute.learners.offpolicy.learner import OffPolicy
-from evolute.learners.offpolicy.runners import HostRunner, JaxRunner, Runner
-from evolute.learners.offpolicy.settings import ReplaySettings
-from evolute.learners.offpolicy.spec import Name
+from evolute.learners.offpolicy.runner import Runner
+from evolute.learners.offpolicy.settings import Name, ReplaySettings
 
 
 def make(algorithm: Name, env: EnvSpec, settings: ReplaySettings) -> Learner[Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, MinLen, doc
 from pydantic import BeforeValidator
@@ -117,4 +118,5 @@ def shape_names(kind: type[ReplaySettings]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind) if field.name in (*SHAPES, *ARCHITECTURE))
 
 
-Values = dict[str, Any]
+Name = Literal["sac", "td3", "dqn"]
+SETTINGS: Mapping[Name, type[ReplaySettings]] = {"sac": SACSettings, "td3": TD3Settings, "dqn": DQNSettings}

@@ -12,14 +12,16 @@ import numpy as np
 
 from evolute.learners.kit import weights
 from evolute.learners.kit.acting import PolicySpec
-from evolute.learners.kit.actions import Categories, Gaussian
+from evolute.learners.kit.actions import Categories, Gaussian, LegalCategories
 from evolute.learners.kit.networks import Network
 from evolute.learners.kit.torsos import Kind, Torso, parts
 from evolute.learners.kit.weights import Part
 from evolute.learners.offpolicy.exploring import SPREAD, Exploring, ExploringBox, ExploringChoice
+from evolute.learners.offpolicy.settings import SETTINGS, Name, traced_names
 
-Name = Literal["sac", "td3", "dqn"]
 CRITICS = ("q0", "q1")
+LEAST_ROWS = 2
+"""Of each environment: a step and what follows it."""
 
 
 @dataclass(frozen=True)
@@ -31,23 +33,29 @@ class ReplaySpec:
     envs: int
     unroll: int
     batch: int
+    capacity: int
     dueling: bool = False
 
     @property
+    def traced(self) -> tuple[str, ...]:
+        """The settings that are values inside the program, in its order."""
+        return traced_names(SETTINGS[self.algorithm])
+
+    @property
     def actor(self) -> Network:
-        """What is trained: the policy's network, or in a dueling one a value besides the advantages."""
-        network = self.policy.network
-        return replace(network, outputs=network.outputs + 1) if self.dueling else network
+        """What is trained to act."""
+        return trained(self.policy.network, dueling=self.dueling)
 
     @property
     def exploring(self) -> Exploring:
-        base = self.policy.actions
-        return ExploringBox(base) if isinstance(base, Gaussian) else ExploringChoice(_choice(base))
+        base = self.policy.distribution
+        assert not isinstance(base, LegalCategories)
+        return ExploringBox(base) if isinstance(base, Gaussian) else ExploringChoice(base)
 
     @property
     def explorer(self) -> PolicySpec:
         """What collects: the policy, with two numbers behind its weights that say how to explore."""
-        return PolicySpec(replace(self.policy.network, spread=SPREAD), self.exploring)  # type: ignore[arg-type]
+        return PolicySpec(replace(self.policy.network, spread=SPREAD), self.exploring)
 
     @property
     def critic(self) -> Torso:
@@ -67,9 +75,9 @@ class ReplaySpec:
         return self.envs * self.unroll
 
 
-def _choice(actions: Any) -> Categories:
-    assert isinstance(actions, Categories)
-    return actions
+def trained(network: Network, *, dueling: bool) -> Network:
+    """What is trained for a policy's network: in a dueling one there is a value besides the advantages."""
+    return replace(network, outputs=network.outputs + 1) if dueling else network
 
 
 def spec_of(
@@ -78,7 +86,10 @@ def spec_of(
     """The spec for an environment under these settings; raises ValueError where they do not fit."""
     actions = _discrete(algorithm, space) if algorithm == "dqn" else _continuous(algorithm, space)
     network = _network(algorithm, observations, actions.outputs, actions.spread, hparams)
-    shape = hparams["envs"], hparams["unroll"], hparams["batch"]
+    envs, capacity = hparams["envs"], hparams["capacity"]
+    if capacity < LEAST_ROWS * envs:
+        raise ValueError(f"{algorithm}.capacity={capacity}: {envs} environments take {LEAST_ROWS * envs} rows or more")
+    shape = (envs, hparams["unroll"], hparams["batch"], capacity)
     return ReplaySpec(algorithm, PolicySpec(network, actions), *shape, dueling=bool(hparams.get("dueling")))
 
 

@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.core.tree import Tree
-from evolute.learners.kit import adam, networks, normalise, weights
+from evolute.learners.kit import acting, adam, networks, normalise, weights
 from evolute.learners.kit.adam import AdamState
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.jax_envs import EnvStates
+from evolute.learners.kit.networks import Network
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.offpolicy.buffer import Buffer
-from evolute.learners.offpolicy.spec import ReplaySpec, initial
+from evolute.learners.offpolicy.spec import ReplaySpec, initial, trained
 
 
 class TrainState(NamedTuple):
@@ -44,6 +45,21 @@ class MemberState:
     buffer: Buffer
     about: Mapping[str, Any]
 
+    @property
+    def network(self) -> Network:
+        """The policy's."""
+        return acting.described_network(self.about)
+
+    @property
+    def player(self) -> Player:
+        """The member as it plays."""
+        return Player(self.policy_weights, self.train.obs, np.float32(self.about["normalize_obs"]))
+
+    @property
+    def policy_weights(self) -> Any:
+        """The weights of the policy's network."""
+        return folded(self.network, self.train.actor.weights, dueling=self.about["dueling"])
+
 
 def fresh(spec: ReplaySpec, rng: np.random.Generator) -> TrainState:
     """The train state of a new member."""
@@ -52,15 +68,15 @@ def fresh(spec: ReplaySpec, rng: np.random.Generator) -> TrainState:
     targets = {"sac": critic, "td3": np.concatenate([critic, actor]), "dqn": actor}[spec.algorithm]
     moments = normalise.fresh(() if spec.policy.image else spec.actor.obs)
     alpha = adam.init(np.zeros(1, np.float32))
-    return TrainState(adam.init(actor), adam.init(critic), targets.copy(), alpha, moments, np.float32(0), np.int32(0))
+    return TrainState(adam.init(actor), adam.init(critic), targets.copy(), alpha, moments, np.int32(0), np.int32(0))
 
 
-def folded(spec: ReplaySpec, vector: Any) -> Any:
-    """The weights of the policy's network in those of the actor's: a dueling network's value and advantages become values."""
-    if not spec.dueling:
+def folded(network: Network, vector: Any, *, dueling: bool) -> Any:
+    """The weights of the policy's network in what is trained: a dueling one's value and advantages become values."""
+    if not dueling:
         return vector
-    arrays = weights.unpacked(networks.parts(spec.actor), vector)
-    start = weights.starts(networks.parts(spec.actor))[f"{networks.POLICY}/w"]
+    parts = networks.parts(trained(network, dueling=True))
+    arrays, start = weights.unpacked(parts, vector), weights.starts(parts)[f"{networks.POLICY}/w"]
     head = [_values(arrays[f"{networks.POLICY}/{name}"]) for name in "wb"]
     join = np.concatenate if isinstance(vector, np.ndarray) else jnp.concatenate
     return join([vector[:start], *(one.ravel() for one in head)])
@@ -70,11 +86,6 @@ def _values(array: Any) -> Any:
     """Advantages and, last, a value, as the value of each action."""
     advantages, value = array[..., :-1], array[..., -1:]
     return value + advantages - advantages.mean(axis=-1, keepdims=True)
-
-
-def player(spec: ReplaySpec, state: MemberState) -> Player:
-    """A member as it plays."""
-    return Player(folded(spec, state.train.actor.weights), state.train.obs, np.float32(state.about["normalize_obs"]))
 
 
 def to_tree(state: MemberState) -> Tree:

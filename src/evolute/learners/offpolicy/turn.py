@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from evolute.envs.interface import JaxEnv
 from evolute.learners.kit import acting, episode_stats, jax_envs, networks, normalise
+from evolute.learners.kit.chunks import Chunk
 from evolute.learners.kit.episode_stats import EpisodeStats
+from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.host_rollout import Trajectory
 from evolute.learners.kit.jax_envs import Copies, EnvStates
-from evolute.learners.kit.members import Held
-from evolute.learners.offpolicy.buffer import GOES_ON, TERMINATED, TIME_LIMIT, VOID, New, Window, drawn
+from evolute.learners.offpolicy.buffer import GOES_ON, TERMINATED, TIME_LIMIT, VOID, Rows
 from evolute.learners.offpolicy.spec import ReplaySpec
 from evolute.learners.offpolicy.train_state import TrainState, folded
-from evolute.learners.offpolicy.updates import UPDATES, Values, seen_batch
+from evolute.learners.offpolicy.updates import METRICS, UPDATES, Values, preprocessed
+from evolute.learners.offpolicy.window import Window, drawn, held
 
 
 class TurnStats(NamedTuple):
@@ -28,19 +32,32 @@ class TurnStats(NamedTuple):
     finite: Any
 
 
-class Row(NamedTuple):
-    """One member inside the program."""
+def blank_stats(ring: int) -> TurnStats:
+    """Before a turn, on the host."""
+    return TurnStats(episode_stats.blank(ring), np.zeros(len(METRICS), np.float32), np.int32(0), np.float32(1))
+
+
+class JaxRow(NamedTuple):
+    """One member inside the program, with its environments and the rows [env, time, …] of this turn."""
 
     train: TrainState
-    envs: EnvStates | tuple[()]
-    new: New
+    envs: EnvStates
+    new: Rows
+    stats: TurnStats
+
+
+class HostRow(NamedTuple):
+    """One member whose environments are on the host."""
+
+    train: TrainState
     stats: TurnStats
 
 
 class Inputs(NamedTuple):
-    """What one member's turn is given: its key's data, its settings, how many rollouts, and the rows from before.
+    """What one member's turn is given: its key's data, its settings, whether its environments start afresh, how many rollouts.
 
-    `begun` is how many steps the member had made before the turn. Of environments on the host there is a rollout.
+    `begun` is how many steps the member had made before, `old` its rows from before, of which there are `count`. Of
+    environments on the host there are the rows of this turn and a rollout.
     """
 
     key: Any
@@ -48,59 +65,76 @@ class Inputs(NamedTuple):
     fresh: Any
     rollouts: Any
     begun: Any
-    obs: Held
-    facts: Held
+    old: Rows
     count: Any
+    new: Rows | tuple[()] = ()
     trajectory: Trajectory | tuple[()] = ()
 
 
-class Chunk(NamedTuple):
-    """Which rollouts of the turn to make now."""
-
-    start: Any
-    count: Any
-
-
-def in_jax(spec: ReplaySpec, env: JaxEnv, names: tuple[str, ...], capacity: int, row: Row, inputs: Inputs, chunk: Chunk) -> Row:
+def in_jax(spec: ReplaySpec, env: JaxEnv, row: JaxRow, inputs: Inputs, chunk: Chunk) -> JaxRow:
     """Some of the rollouts of one member's turn in JAX environments, with their updates."""
-    key, h = jax.random.wrap_key_data(inputs.key), _named(names, inputs.hparams)
-    world = Copies(env, spec.envs)
+    key, h, world = jax.random.wrap_key_data(inputs.key), named(spec, inputs.hparams), Copies(env, spec.envs)
 
     def started() -> EnvStates:
         begun = jax_envs.started(world, 1, jax.random.fold_in(key, 0))
         return begun._replace(first=jnp.zeros(spec.envs))
 
-    def rollout(number: jax.Array, row: Row) -> Row:
-        turn = chunk.start + number
-        acting_key, learning_key = jax.random.split(jax.random.fold_in(key, turn + 1))
-        trajectory, envs, ended = _collect(spec, world, row, h, inputs, acting_key)
-        episodes = episode_stats.updated(row.stats.episodes, *ended)
-        row = row._replace(envs=envs, stats=row.stats._replace(episodes=episodes))
-        return _after(spec, capacity, row, inputs, h, trajectory, turn, learning_key)
+    def rollout(place: jax.Array, row: JaxRow) -> JaxRow:
+        number = chunk.start + place
+        acting_key, learning_key = jax.random.split(jax.random.fold_in(key, number + 1))
+        trajectory, envs, ended = _collect(spec, world, row, h, acting_key)
+        new = _appended(spec, row.new, trajectory, number)
+        stats = row.stats._replace(episodes=episode_stats.updated(row.stats.episodes, *ended))
+        window = _window(spec, inputs, held(new), number)
+        train, stats = _learn(spec, row.train, stats, window, inputs, trajectory, learning_key)
+        return JaxRow(train, envs, new, stats)
 
     envs = jax.lax.cond((inputs.fresh > 0) & (chunk.start == 0), started, lambda: row.envs)
     count = jnp.minimum(chunk.count, inputs.rollouts - chunk.start)
-    done: Row = jax.lax.fori_loop(0, count, rollout, row._replace(envs=envs))
+    done: JaxRow = jax.lax.fori_loop(0, count, rollout, row._replace(envs=envs))
     return done
 
 
-def on_host(spec: ReplaySpec, names: tuple[str, ...], capacity: int, row: Row, inputs: Inputs, number: jax.Array) -> Row:
-    """What follows one rollout on the host; a member whose turn is over stays as it is."""
-    trajectory = inputs.trajectory
+def on_host(spec: ReplaySpec, row: HostRow, inputs: Inputs, number: jax.Array) -> HostRow:
+    """What follows the rollout of this number on the host; a member whose turn is over stays as it is."""
+    new, trajectory = inputs.new, inputs.trajectory
+    assert isinstance(new, Rows)
     assert isinstance(trajectory, Trajectory)
-    key, h = jax.random.wrap_key_data(inputs.key), _named(names, inputs.hparams)
-    learning_key = jax.random.fold_in(key, -1 - number)
+    window = _window(spec, inputs, new, number)
+    key = jax.random.fold_in(jax.random.wrap_key_data(inputs.key), -1 - number)
 
-    def learnt() -> Row:
-        return _after(spec, capacity, row, inputs, h, trajectory, number, learning_key)
+    def learnt() -> HostRow:
+        return HostRow(*_learn(spec, row.train, row.stats, window, inputs, trajectory, key))
 
-    after: Row = jax.lax.cond(number < inputs.rollouts, learnt, lambda: row)
+    after: HostRow = jax.lax.cond(number < inputs.rollouts, learnt, lambda: row)
     return after
 
 
-def explorer_weights(spec: ReplaySpec, train: TrainState, h: Values) -> jax.Array:
+def explorer(spec: ReplaySpec, before: Player, given: tuple[TrainState, jax.Array], shared: tuple[()]) -> Player:
+    """A member as it collects."""
+    train, hparams = given
+    h = named(spec, hparams)
+    return Player(_explorer_weights(spec, train, h), train.obs, h["normalize_obs"])
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def appended(spec: ReplaySpec, new: Rows, trajectory: Trajectory, number: Any) -> Rows:
+    """The rows of all members [member, env, time, …] with those of the rollout of this number, in the same memory."""
+    return jax.vmap(partial(_appended, spec), in_axes=(0, 0, None))(new, trajectory, number)
+
+
+def named(spec: ReplaySpec, hparams: jax.Array) -> Values:
+    """The settings by name."""
+    return {name: hparams[place] for place, name in enumerate(spec.traced)}
+
+
+def _window(spec: ReplaySpec, inputs: Inputs, new: Rows, number: jax.Array) -> Window:
+    return Window(inputs.old, inputs.count, new, (number + 1) * spec.unroll, spec.capacity)
+
+
+def _explorer_weights(spec: ReplaySpec, train: TrainState, h: Values) -> jax.Array:
     """The weights that act while collecting: the policy's, and behind them how to explore."""
-    core = folded(spec, train.actor.weights)
+    core = folded(spec.policy.network, train.actor.weights, dueling=spec.dueling)
     core = core[: core.shape[0] - spec.policy.network.spread]
     if spec.algorithm == "dqn":
         begun = jnp.clip(train.steps / jnp.maximum(h["explore"], 1), 0, 1)
@@ -110,69 +144,65 @@ def explorer_weights(spec: ReplaySpec, train: TrainState, h: Values) -> jax.Arra
     return jnp.concatenate([core, jnp.stack([share, h.get("noise", jnp.float32(0))])])
 
 
-def _named(names: tuple[str, ...], hparams: jax.Array) -> dict[str, jax.Array]:
-    return {name: hparams[place] for place, name in enumerate(names)}
-
-
-def _after(
+def _learn(
     spec: ReplaySpec,
-    capacity: int,
-    row: Row,
+    train: TrainState,
+    stats: TurnStats,
+    window: Window,
     inputs: Inputs,
-    h: Values,
     trajectory: Trajectory,
-    number: jax.Array,
     key: jax.Array,
-) -> Row:
-    """The member after a rollout: its rows are kept, and learnt from as often as is due."""
-    new = _kept(spec, row.new, trajectory, number * spec.unroll)
-    flat = trajectory.obs[:-1].reshape((spec.steps, *trajectory.obs.shape[2:]))
-    train = row.train._replace(steps=row.train.steps + spec.steps)
+) -> tuple[TrainState, TurnStats]:
+    """The member after the updates that are due after a rollout."""
+    h = named(spec, inputs.hparams)
+    train = train._replace(steps=train.steps + spec.steps)
     if not spec.policy.image:
-        moments = normalise.updated(train.obs, flat.reshape((spec.steps, -1)), jnp.ones(spec.steps))
-        train = train._replace(obs=moments)
-    window = Window(inputs.obs, inputs.facts, inputs.count, new, (number + 1) * spec.unroll, capacity)
-    counted = train.steps - jnp.maximum(inputs.begun, h["warmup"])
-    due = jnp.floor(h["ratio"] * jnp.maximum(counted, 0)).astype(jnp.int32) - row.stats.made
-    update = UPDATES[spec.algorithm]
+        flat = trajectory.obs[:-1].reshape((spec.steps, -1))
+        train = train._replace(obs=normalise.updated(train.obs, flat, jnp.ones(spec.steps)))
+    due = jnp.floor(h["ratio"] * _counted(spec, train, inputs, h)).astype(jnp.int32) - stats.made
+    due, update = jnp.maximum(due, 0), UPDATES[spec.algorithm]
 
     def learn(place: jax.Array, carried: tuple[TrainState, jax.Array]) -> tuple[TrainState, jax.Array]:
         train, sums = carried
         drawing, updating = jax.random.split(jax.random.fold_in(key, place))
         batch = drawn(window, drawing, spec.batch, n_step=h["n_step"], discount=h["discount"])
-        train, told = update(spec, train, seen_batch(spec, train, batch, h), h, updating)
-        return train, sums + told
+        train, metrics = update(spec, train, preprocessed(spec, train, batch, h), h, updating)
+        return train, sums + metrics
 
-    due = jnp.maximum(due, 0)
-    train, sums = jax.lax.fori_loop(0, due, learn, (train, row.stats.sums))
-    finite = row.stats.finite * jnp.isfinite(jnp.sum(sums) + jnp.sum(trajectory.reward))
-    return row._replace(train=train, new=new, stats=row.stats._replace(sums=sums, made=row.stats.made + due, finite=finite))
+    train, sums = jax.lax.fori_loop(0, due, learn, (train, stats.sums))
+    finite = stats.finite * jnp.isfinite(jnp.sum(sums) + jnp.sum(trajectory.reward))
+    return train, stats._replace(sums=sums, made=stats.made + due, finite=finite)
 
 
-def _kept(spec: ReplaySpec, new: New, trajectory: Trajectory, start: jax.Array) -> New:
+def _counted(spec: ReplaySpec, train: TrainState, inputs: Inputs, h: Values) -> jax.Array:
+    """The steps of this turn so far for which there are updates: those after the warm-up, also of an empty buffer."""
+    missing = jnp.maximum(jnp.minimum(h["warmup"], spec.capacity) - inputs.count, 0)
+    return jnp.maximum(train.steps - jnp.maximum(inputs.begun + missing, h["warmup"]), 0)
+
+
+def _appended(spec: ReplaySpec, new: Rows, trajectory: Trajectory, number: jax.Array) -> Rows:
     """The rows of this turn with those of a rollout; the row after them has nothing but what is observed now."""
     flag = jnp.where(trajectory.ends > 0, jnp.where(trajectory.terminated > 0, TERMINATED, TIME_LIMIT), GOES_ON)
     flag = jnp.where(trajectory.valid > 0, flag, VOID)
     action = trajectory.action_outputs[..., : spec.exploring.width]
     facts = jnp.concatenate([action, trajectory.reward[..., None], flag[..., None]], axis=-1)
-    ahead = jnp.zeros((1, *facts.shape[1:])).at[..., -1].set(VOID)
-    facts = jnp.concatenate([facts, ahead])
+    now = jnp.zeros((1, *facts.shape[1:])).at[..., -1].set(VOID)
     obs = trajectory.obs.reshape((spec.unroll + 1, spec.envs, *new.obs.shape[2:])).astype(new.obs.dtype)
-    put = jax.lax.dynamic_update_slice_in_dim
-    return New(put(new.obs, jnp.moveaxis(obs, 0, 1), start, 1), put(new.facts, jnp.moveaxis(facts, 0, 1), start, 1))
+    made = Rows(obs, jnp.concatenate([facts, now]))
+    put = partial(jax.lax.dynamic_update_slice_in_dim, start_index=number * spec.unroll, axis=1)
+    return Rows(*(put(before, jnp.moveaxis(rows, 0, 1)) for before, rows in zip(new, made, strict=True)))
 
 
 def _collect(
-    spec: ReplaySpec, world: Copies, row: Row, h: Values, inputs: Inputs, key: jax.Array
+    spec: ReplaySpec, world: Copies, row: JaxRow, h: Values, key: jax.Array
 ) -> tuple[Trajectory, EnvStates, tuple[jax.Array, jax.Array, jax.Array]]:
     """One rollout in JAX environments, the environments after it, and ends, returns and lengths of episodes.
 
     As on the host, an environment is reset in the step after an episode's end; that step is void.
     """
-    assert isinstance(row.envs, EnvStates)
     drawing, stepping = jax.random.split(key)
     policy = spec.explorer
-    vector = explorer_weights(spec, row.train, h)
+    vector = _explorer_weights(spec, row.train, h)
     weights = networks.unpacked(policy.network, vector)
     seen = acting.preprocessing(policy, row.train.obs, h["normalize_obs"])
     structure = jax_envs.structure(world)

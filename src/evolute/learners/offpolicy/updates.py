@@ -10,16 +10,16 @@ import jax.numpy as jnp
 from evolute.learners.kit import acting, adam, layers, networks, torsos, weights
 from evolute.learners.kit.adam import AdamState
 from evolute.learners.kit.weights import Weights
-from evolute.learners.offpolicy.buffer import Batch
 from evolute.learners.offpolicy.exploring import log_prob
 from evolute.learners.offpolicy.spec import CRITICS, ReplaySpec
 from evolute.learners.offpolicy.train_state import TrainState, folded
+from evolute.learners.offpolicy.window import Batch
 
 Values = Mapping[str, jax.Array]
 """Settings by name."""
 Update = Callable[[ReplaySpec, TrainState, Batch, Values, jax.Array], tuple[TrainState, jax.Array]]
 METRICS = ("critic_loss", "actor_loss", "q", "alpha", "entropy")
-"""What an update tells of itself."""
+"""What an update reports."""
 ADAM_EPS = 1e-8
 HUBER = 1.0
 MAX_NORM = 10.0
@@ -100,18 +100,19 @@ def dqn(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.A
 
 
 UPDATES: Mapping[str, Update] = {"sac": sac, "td3": td3, "dqn": dqn}
-TOLD: Mapping[str, tuple[str, ...]] = {
+REPORTED: Mapping[str, tuple[str, ...]] = {
     "sac": METRICS,
     "td3": ("critic_loss", "actor_loss", "q"),
     "dqn": ("critic_loss", "q"),
 }
-"""Which of the metrics mean something."""
+"""The metrics that an algorithm has."""
 
 
 def _outputs(spec: ReplaySpec, vector: jax.Array, obs: jax.Array) -> jax.Array:
     """The outputs [batch, output] of the policy's network."""
-    arrays = weights.unpacked(networks.parts(spec.policy.network), folded(spec, vector))
-    return networks.policy(spec.policy.network, arrays, obs, jnp.zeros((len(obs), 1)))[0]
+    network = spec.policy.network
+    arrays = networks.unpacked(network, folded(network, vector, dueling=spec.dueling))
+    return networks.policy(network, arrays, obs, jnp.zeros((len(obs), 1)))[0]
 
 
 def _critics(
@@ -156,7 +157,7 @@ def _followed(targets: jax.Array, learnt: jax.Array, tau: jax.Array) -> jax.Arra
     return targets + tau * (learnt - targets)
 
 
-def seen_batch(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values) -> Batch:
+def preprocessed(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values) -> Batch:
     """The batch as networks are shown it: observations normalised, rewards scaled."""
     seen = acting.preprocessing(spec.policy, train.obs, h["normalize_obs"])
     return batch._replace(obs=seen(batch.obs), after=seen(batch.after), reward=batch.reward * h["reward_scale"])

@@ -30,7 +30,8 @@ def shrunk(name):
     return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
 
 
-IMAGE_PRESETS = pytest.mark.slow(reason="convolutions compile and train slowly; one preset with images is run always")
+SLOW = ("procgen-bigfish", "atari", "ant-bullet-wta", "minatar", "halfcheetah-sac", "pendulum-sac")
+IMAGE_PRESETS = pytest.mark.slow(reason="slow to compile; one preset with images and one with a replay buffer are run always")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,20 @@ _HOMES = {
     "Segment": "evolute.core.segment",
 }
 _PACKAGES = ("strategies", "testing")
-__all__ = ["Choice", "Float", "Int", "Ordinal", "Run", "Segment", "__version__", "load", "resume", "run", "strategies", "testing"]
+__all__ = [
+    "Choice",
+    "Float",
+    "Int",
+    "Ordinal",
+    "Run",
+    "Segment",
+    "__version__",
+    "load",
+    "resume",
+    "run",
+    "strategies",
+    "testing",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -64,7 +64,7 @@ def test_lines_that_used_other_members_states_cannot_be_replayed_exactly(old):
 
     turn = old.best.turn
     with pytest.raises(ConfigError, match="also used member 1 after turn 3"):
-        _check_alone([replace(turn, order=replace(turn.order, teacher=evolute.core.order.Ref(1, 3)))])
+        _check_alone([replace(turn, order=replace(turn.order, own=evolute.core.order.Ref(1, 3)))])
 
 
 def test_an_exported_schedule_trains_a_fresh_agent(old, tmp_path):

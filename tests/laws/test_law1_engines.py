@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from evolute import strategies
+from evolute.config.layers import preset
+from evolute.config.resolve import resolved
 from evolute.core.param import Float, Ordinal
 from evolute.core.protocols import Outcome, Plan
 from evolute.core.solo import adapt
 from evolute.core.space import Space
 from evolute.engines.inline import inline
 from evolute.engines.simulated import simulated
+from evolute.learners.ceilings import ceilings
 from evolute.testing import check_learner
 from evolute.testing.memory import rehearse
 
@@ -78,6 +81,10 @@ def noisy(state, hparams, steps, seed):
     return {"total": total}, {"score": total}
 
 
+def taught(state, hparams, steps, seed, teacher):
+    return ceilings(state, {"problem": 1, **hparams}, steps, seed, teacher=teacher)
+
+
 @pytest.mark.parametrize("strategy", [strategies.pbt, strategies.winner_takes_all, strategies.random_search])
 @pytest.mark.parametrize("engine", list(ENGINES)[1:])
 def test_every_engine_gives_the_same_orders_scores_and_states(engine, strategy):
@@ -85,6 +92,22 @@ def test_every_engine_gives_the_same_orders_scores_and_states(engine, strategy):
     assert sorted(one.journal.lines) == sorted(other.journal.lines)
     latest = [member.latest.ref for member in one.population.members]
     assert [one.states.files[ref] for ref in latest] == [other.states.files[ref] for ref in latest]
+
+
+@pytest.mark.parametrize("engine", list(ENGINES)[1:])
+def test_every_engine_teaches_a_new_generation_alike(engine):
+    architecture = frozenset({"width", "depth", "activation", "norm"})
+    space = resolved(preset("ceilings")).space
+    plan = Plan(space, 4, interval=1, turns=18, architecture=architecture, links=frozenset({"teacher"}))
+    made = [
+        rehearse(
+            adapt(taught), strategies.bg_pbt(plan, generations=1, longest=3, taught=3), plan, ENGINES[name], turns=18, seed=4
+        )
+        for name in ("inline", engine)
+    ]
+    assert sorted(made[0].journal.lines) == sorted(made[1].journal.lines)
+    orders = [turn.order for member in made[0].population.members for turn in member.history()]
+    assert sum(order.teacher is not None for order in orders) == 4 * 6
 
 
 def test_a_cohort_learner_keeps_the_laws_whoever_shares_the_cohort():

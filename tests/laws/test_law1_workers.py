@@ -21,6 +21,9 @@ PROBLEMS = {
         "rps", "-m", "population=5", "interval=64", "stop.turns=6", "opponents=league", "league.mains=2", "league.exploiters=2",
         "opponents.tables=2", "opponents.matches=4", "ppo.envs=4", "ppo.unroll=8", "ppo.minibatches=2", "ppo.widths=[4]",
     ],
+    "taught": [
+        "ceilings", "-m", "population=4", "stop.turns=24", "bg_pbt.generations=1", "bg_pbt.longest=3", "bg_pbt.taught=4",
+    ],
 }  # fmt: skip
 ENGINES = {
     **{f"{count} processes": [None, "engine=processes", f"workers={count}"] for count in (1, 2, 4)},
@@ -54,6 +57,7 @@ LEAGUES = ("2 processes", "4 ranks, p2p", "4 ranks, collective", "2 Ray actors")
 ALWAYS = {
     ("2 processes", "league"),
     ("2 processes", "toy"),
+    ("2 processes", "taught"),
     ("2 processes", "ppo"),
     ("2 ranks, p2p", "toy"),
     ("2 ranks, collective", "winner takes all"),

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import evolute
+from evolute.core.order import Order, Ref, Report
 from evolute.core.param import Float
+from evolute.core.population import Population
 from evolute.core.protocols import Plan
 from evolute.core.space import Space
 from evolute.engines.simulated import simulated
@@ -63,8 +65,28 @@ def test_a_turn_that_failed_is_tried_again(tmp_path):
         ({"hparams": {}}, "must be the same"),
         ({"hparams": {"x": 0.5}, "lr": 1}, "unknown lr"),
         ({"hparams": {"x": 0.5}, "turns": 2, "seed": 7}, "exactly 1 with a seed"),
+        ({"hparams": {"x": 0.5}, "teacher": 0}, "has a teacher, and this learner takes none"),
+        ({"hparams": {"x": 0.5}, "teacher_weight": [1, 0]}, "has a teacher_weight and no teacher"),
     ],
 )
 def test_mistakes_in_rows_are_said(row, said):
     with pytest.raises(ValueError, match=said):
         schedule(Plan(Space({"x": Float(0, 1)}), 1, 1), rows=(row,))
+
+
+def test_teachers_of_rows_to_come_are_retained():
+    plan = Plan(Space({"x": Float(0, 1)}), 1, 1, links=frozenset({"teacher"}))
+    taught = {"hparams": {"x": 0.5}, "teacher_weight": [1, 0.5]}
+    strategy = schedule(plan, rows=({**taught, "teacher": 0}, {"hparams": {"x": 0.1}}, {**taught, "teacher": 1}))
+    population = Population.of(1)
+    for number in range(2):
+        imported = Order(0, number, {"x": 0.5}, why={"event": "import", "teacher": True})
+        population = population.report([Report(imported)])
+    kept = []
+    for _ in range(3):
+        kept.append(set(strategy.retain({}, population)))
+        _, (order,) = strategy.step({}, population, [0], np.random.default_rng(0))
+        population = population.report([Report(order, {"score": 1.0})])
+    assert kept == [{Ref(0, 0), Ref(0, 1)}, {Ref(0, 1)}, {Ref(0, 1)}]
+    assert [turn.order.teacher for turn in population[0].history()][:3] == [Ref(0, 1), None, Ref(0, 0)]
+    assert strategy.teachers == 2

@@ -63,6 +63,18 @@ def test_strategies_keep_their_laws(name):
     check_strategy(STRATEGIES[name], ENGINES["simulated"])
 
 
+def test_generations_keep_the_laws_of_strategies():
+    make = partial(strategies.bg_pbt, generations=1, patience=1, taught=3, backtrack=True)
+    check_strategy(make, ENGINES["simulated"], turns=17, architecture=("width", "act"))
+
+
+@pytest.mark.slow(reason="two generations, longer rungs, with and without a teacher, a model and backtracking")
+@pytest.mark.parametrize("settings", [{}, {"backtrack": True}, {"teacher": False, "architectures_by": "random"}])
+def test_two_generations_keep_the_laws_of_strategies(settings):
+    make = partial(strategies.bg_pbt, generations=2, patience=2, taught=4, **settings)
+    check_strategy(make, ENGINES["simulated"], turns=30, architecture=("width", "act"))
+
+
 def test_pb2_keeps_its_laws_where_there_are_no_categories():
     space = Space({name: param for name, param in SPACE.items() if name != "act"})
     check_strategy(strategies.pb2, ENGINES["simulated"], space)
@@ -104,6 +116,17 @@ def test_a_strategy_that_leaves_the_space_is_refused():
 
     with pytest.raises(ValueError, match="not in the space"):
         check_strategy(Stray, ENGINES["inline"], Space({"x": Float(0.0, 1.0)}))
+
+
+def test_a_strategy_that_changes_an_architecture_with_trained_weights_is_noticed():
+    @dataclass(frozen=True)
+    class Reshaping(RandomSearch):
+        def step(self, state, population, ready, rng):
+            state, orders = super().step(state, population, ready, rng)
+            return state, [replace(order, hparams={**order.hparams, "width": 8 + 8 * (order.turn % 2)}) for order in orders]
+
+    with pytest.raises(AssertionError, match="continues weights with another width"):
+        check_strategy(Reshaping, ENGINES["simulated"], architecture=("width",))
 
 
 def test_a_strategy_with_randomness_of_its_own_is_noticed():

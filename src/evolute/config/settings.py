@@ -121,6 +121,9 @@ class InitSettings:
 
     hparams: Annotated[list[dict[str, Any]], _fixed("hyper-parameters of the first members")] = field(default_factory=list)
     from_: Annotated[str | None, _fixed("folder of a run whose best state all members start from")] = None
+    teachers: Annotated[
+        list[tuple[int, int]], _fixed("with init.from: its states, [member, turn] each, that the rows of `schedule` may name")
+    ] = field(default_factory=list)
     turn: Annotated[
         Annotated[int, Ge(0)] | None, _fixed("with init.from: continue its whole population as it was after this turn (a fork)")
     ] = None

@@ -178,6 +178,14 @@ class Rates(Protocol):
 
 
 @runtime_checkable
+class Advises(Protocol):
+    """A strategy with something that a user should know before training."""
+
+    def advice(self) -> Sequence[str]:
+        """A sentence each, such as what it will cost."""
+
+
+@runtime_checkable
 class Exporter(Protocol):
     """A learner whose policies can be exported to files."""
 

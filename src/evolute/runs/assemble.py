@@ -13,11 +13,14 @@ from evolute.config.resolve import Config, plain_value
 from evolute.core.loop import Setup
 from evolute.core.names import PluginSpec
 from evolute.core.order import Json
-from evolute.core.protocols import Learner, Plan, Seats, Strategy
+from evolute.core.protocols import Advises, Learner, Plan, Seats, Strategy
 from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
 from evolute.opponents.seated import Seated, Seating
 from evolute.runs.code import fingerprints
+from evolute.strategies.evolution import Evolution
+from evolute.strategies.rungs import Rungs
+from evolute.strategies.schedule import Schedule
 
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
@@ -62,9 +65,11 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
         strategy = config.strategy.maker(plan, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
+    _check_teachers(strategy, config)
+    advice = [*_advice(learner, config), *_strategy_advice(strategy, config, plan)] if to_train else []
     if config.opponents is not None:
         strategy = _seated(config, config.opponents, strategy, learner, plan)
-    return Parts(config, learner, plan, strategy, _advice(learner, config) if to_train else ())
+    return Parts(config, learner, plan, strategy, advice)
 
 
 def described(config: Config) -> dict[str, Json]:
@@ -94,6 +99,29 @@ def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
     return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
+
+
+def _check_teachers(strategy: Strategy, config: Config) -> None:
+    """The teachers that a schedule names are states which the run begins with."""
+    init = config.settings.init
+    if init.teachers and init.from_ is None:
+        raise ConfigError("init.teachers are states of another run: set init.from")
+    if isinstance(strategy, Schedule) and strategy.teachers > len(init.teachers):
+        raise ConfigError(f"schedule.rows name {strategy.teachers} teachers, and init.teachers has {len(init.teachers)}")
+
+
+def _strategy_advice(strategy: Strategy, config: Config, plan: Plan) -> Sequence[str]:
+    """What the strategy has to say, or what it will never do."""
+    if isinstance(strategy, Advises):
+        return [f"{config.strategy.name}: {sentence}" for sentence in strategy.advice()]
+    if not plan.architecture or not isinstance(strategy, (Evolution, Rungs)):
+        return []
+    names = ", ".join(f"{config.learner.name}.{name}" for name in plan.space if name in plan.architecture)
+    taught = "" if "teacher" in plan.links else " bg_pbt.teacher=false"
+    return [
+        f"{names}: heirs take the architecture over with the weights, so only what the first members drew is tried; "
+        f"strategy=bg_pbt bg_pbt.generations=2{taught} tries others later"
+    ]
 
 
 def _seated(config: Config, opponents: PluginSpec, strategy: Strategy, learner: Learner[Any], plan: Plan) -> Seated:

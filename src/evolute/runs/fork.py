@@ -1,5 +1,7 @@
 """Runs that begin with what another run has learnt: `init.from` its best, or with `init.turn` a moment of it, a fork.
 
+With `init.teachers` members begin with fresh weights, after turns that are states of the other run, to be taught by.
+
 A fork with the same space and number of members takes over the journal up to that moment, and with it all that a
 strategy can learn from; its states are then restored as in any run that is resumed. Otherwise the states are imported: turn
 0 of each member is the other run's state, kept in a folder of its own, since this journal could not make it again.
@@ -14,8 +16,8 @@ from typing import Any
 
 from evolute.config.error import ConfigError
 from evolute.config.resolve import Config
-from evolute.core.order import Hparams, Order, Report
-from evolute.core.population import Turn, best
+from evolute.core.order import Hparams, Order, Ref, Report
+from evolute.core.population import Population, Turn, best
 from evolute.core.protocols import Strategy
 from evolute.core.resume import Decision, replay
 from evolute.core.rng import stream
@@ -38,6 +40,8 @@ def beginning(config: Config, strategy: Strategy) -> Fill:
     with contextlib.closing(Journal.read(source)) as journal, journal.snapshot():
         meta, decisions = journal.meta, journal.decisions()
     population = meta.rated(replay(meta.population, decisions))
+    if config.settings.init.teachers:
+        return _importing_teachers(source, population, config, strategy)
     if turn is None:
         top = best(population, meta.chosen)
         if top is None:
@@ -113,6 +117,37 @@ def _importing(source: Path, turns: list[Turn], config: Config, strategy: Strate
         restock(draft)
 
     return fill
+
+
+def _importing_teachers(source: Path, population: Population, config: Config, strategy: Strategy) -> Fill:
+    """The first turns of every member are these states, one each; what it trains afterwards begins anew."""
+    refs = [Ref(*pair) for pair in config.settings.init.teachers]
+    missing = [ref for ref in refs if not _has_state(population, ref)]
+    if missing:
+        raise ConfigError(f"init.teachers: {source} has no state of {', '.join(map(str, missing))}")
+    trees = states(source, sorted(set(refs)))
+    rng = stream(config.settings.seed, "import")
+
+    def fill(draft: Path, journal: Journal) -> None:
+        (draft / IMPORTED).mkdir()
+        for number, ref in enumerate(refs):
+            why = {"event": "import", "run": str(source), "member": ref.member, "turn": ref.turn, "teacher": True}
+            hparams = {**config.space.first(rng), **carried(config.space, population.find(ref).order.hparams)}
+            orders = [Order(slot, number, hparams, why=why) for slot in range(config.settings.population)]
+            for order in orders:
+                Checkpoints(draft / IMPORTED).write(order.ref, trees[ref])
+            journal.decide(number, orders, strategy.init())
+            journal.record([Report(order, digest=digest(trees[ref])) for order in orders], 0.0)
+        restock(draft)
+
+    return fill
+
+
+def _has_state(population: Population, ref: Ref) -> bool:
+    try:
+        return not population.find(ref).failed
+    except (KeyError, IndexError):
+        return False
 
 
 def carried(space: Space, hparams: Hparams) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Replayed:
 
 
 def replay(agent: Agent, how: Launch, *, exact: bool, seed: int | None, layers: Sequence[Layer] = ()) -> Replayed:
-    """A run of one member along the agent's line of descent; `exact` takes its seeds too."""
+    """A run of one member along the agent's line of descent, with its teachers; `exact` takes its seeds too."""
     line = agent.lineage
     if exact:
         _check_alone(line)
@@ -41,7 +41,7 @@ def replay(agent: Agent, how: Launch, *, exact: bool, seed: int | None, layers: 
 
 def _check_alone(line: list[Turn]) -> None:
     for turn in line:
-        if others := set(turn.order.links) - {turn.order.start}:
+        if others := set(turn.order.links) - {turn.order.start, turn.order.teacher}:
             raise ConfigError(
                 f"turn {turn.ref.turn} of member {turn.ref.member} also used {', '.join(map(str, sorted(others)))}: "
                 "such a line cannot be replayed exactly by one agent; leave --exact out"
@@ -50,13 +50,15 @@ def _check_alone(line: list[Turn]) -> None:
 
 def _layer(folder: Path, line: list[Turn], *, exact: bool, seed: int | None) -> Layer:
     config = remembered(folder)
+    teachers = sorted({turn.order.teacher for turn in line if turn.order.teacher is not None})
     chosen: dict[str, Any] = {
         "strategy": "schedule",
-        "schedule.rows": schedule_rows(line, seeds=exact),
+        "schedule.rows": schedule_rows(line, seeds=exact, teachers=teachers),
         "population": 1,
         "stop": None,
-        "stop.turns": len(line),
+        "stop.turns": len(teachers) + len(line),
         "init": None,
+        **({"init.from": str(folder), "init.teachers": [list(ref) for ref in teachers]} if teachers else {}),
         "mode": "sync",
         "name": f"{folder.resolve().name}-replay",
         "seed": config.settings.seed + (0 if exact else 1) if seed is None else seed,

@@ -48,7 +48,7 @@ class Rungs:
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
     ) -> tuple[Json, list[Order]]:
         climb = self.climb(state, population)
-        orders, taken = climbed(climb, ready, self._orders(population, rng))
+        orders, taken = climbed(climb, ready, self.orders(population, rng))
         climbing = {order.member for order in orders}
         others = [slot for slot in ready if slot not in climbing]
         memory, evolved = self.evolution.step(state["evolution"], population, others, rng)
@@ -63,7 +63,8 @@ class Rungs:
         """How far the start has got."""
         return Climb(self.ladder, population, [0] * len(population), [Ref(*pair) for pair in state["taken"]])
 
-    def _orders(self, population: Population, rng: np.random.Generator) -> Orders:
+    def orders(self, population: Population, rng: np.random.Generator) -> Orders:
+        """What slots do while they choose: all candidates are fresh."""
         plan = self.evolution.plan
 
         def resume(slot: int, last: Turn) -> Order:

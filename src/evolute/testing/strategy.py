@@ -13,7 +13,7 @@ from evolute.core.order import Json, Order, Ref
 from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.population import Population
 from evolute.core.protocols import Engine, Plan, Strategy
-from evolute.core.solo import adapt
+from evolute.core.solo import Teacher, adapt
 from evolute.core.space import Space
 from evolute.core.worker import Worker
 from evolute.testing.memory import Rehearsal, rehearse
@@ -31,14 +31,23 @@ MakeStrategy = Callable[[Plan], Strategy]
 MakeEngine = Callable[[Worker], Engine]
 
 
-def check_strategy(make: MakeStrategy, make_engine: MakeEngine, space: Space = SPACE) -> None:
+def check_strategy(
+    make: MakeStrategy,
+    make_engine: MakeEngine,
+    space: Space = SPACE,
+    *,
+    turns: int = 6,
+    architecture: Collection[str] = (),
+) -> None:
     """Run the strategy on a noisy problem with failing members, in both modes, and check what it orders.
 
     The loop itself refuses orders that leave the space or name states that do not exist. `make_engine` must not depend on
-    the clock, or two runs could decide at other moments: `simulated` does not, `inline` does.
+    the clock, or two runs could decide at other moments: `simulated` does not, `inline` does. The problem takes teachers, and
+    `architecture` names the hyper-parameters that its weights are bound to.
     """
     for size in (1, 2, 5, 8):
-        plan = Plan(space, size, interval=10, turns=6)
+        bound = frozenset(architecture)
+        plan = Plan(space, size, interval=10, turns=turns, architecture=bound, links=frozenset({"teacher"}))
         for barrier in (True, False):
             first, again = (_run(make(plan), plan, make_engine, barrier) for _ in range(2))
             assert first.journal.lines == again.journal.lines, (
@@ -47,10 +56,13 @@ def check_strategy(make: MakeStrategy, make_engine: MakeEngine, space: Space = S
 
 
 def _run(strategy: Strategy, plan: Plan, make_engine: MakeEngine, barrier: bool) -> Rehearsal:
-    return rehearse(adapt(_problem), _Checked(strategy), plan, make_engine, turns=6, seed=1, barrier=barrier)
+    checked = _Checked(strategy, plan.architecture)
+    return rehearse(adapt(_problem), checked, plan, make_engine, turns=plan.turns or 1, seed=1, barrier=barrier)
 
 
-def _problem(state: Any, hparams: dict[str, Any], steps: int, seed: int) -> tuple[Any, dict[str, Any]]:
+def _problem(
+    state: Any, hparams: dict[str, Any], steps: int, seed: int, *, teacher: Teacher | None = None
+) -> tuple[Any, dict[str, Any]]:
     """Random scores, now and then none or a failure; fresh weights never fail."""
     rng = np.random.default_rng(seed)
     draw = rng.random()
@@ -65,6 +77,7 @@ class _Checked:
     """Steps twice, from JSON text, compares, and checks what failed members are ordered."""
 
     inner: Strategy
+    architecture: Collection[str]
 
     def init(self) -> Json:
         return self.inner.init()
@@ -81,10 +94,17 @@ class _Checked:
         assert json.dumps(after) == json.dumps(after_twin), "the state does not survive JSON, or step is not pure"
         assert orders == orders_twin, "step is not pure: the same arguments gave other orders"
         _check_rescues(population, ready, orders, set(self.inner.retain(state, population)))
+        self._check_architecture(population, orders)
         return json.loads(json.dumps(after, allow_nan=False)), orders
 
     def retain(self, state: Json, population: Population) -> list[Ref]:
         return list(self.inner.retain(state, population))
+
+    def _check_architecture(self, population: Population, orders: Sequence[Order]) -> None:
+        for order in orders:
+            before = order.hparams if order.start is None else population.find(order.start).order.hparams
+            changed = [name for name in self.architecture if order.hparams[name] != before[name]]
+            assert not changed, f"member {order.member} continues weights with another {', '.join(changed)}"
 
 
 def _check_rescues(population: Population, ready: Sequence[int], orders: Sequence[Order], retained: Collection[Ref]) -> None:

@@ -38,7 +38,10 @@ def kernel_of(layout: Layout) -> BgPbtKernel:
 
 @dataclass(frozen=True)
 class BgPbtExplore:
-    """Proposes within a trust region; remembers the region and the proposed turns by which it will be judged."""
+    """Proposes within a trust region; remembers the region and the proposed turns by which it will be judged.
+
+    If its memory has `since`, a turn for each slot, it learns from turns from there on alone.
+    """
 
     interval: int
     limit: int
@@ -50,9 +53,10 @@ class BgPbtExplore:
     ) -> Explored:
         region, running = judged(memory, population)
         remembered = [*running, *([heir, population[heir].turns] for heir in sorted(parents))]
-        memory = {"region": region.to_json(), "proposed": remembered}
+        since = memory.get("since")
+        memory = {"region": region.to_json(), "proposed": remembered, **({} if since is None else {"since": since})}
         layout = Layout(space)
-        rows = newest_rows(population, interval=self.interval, limit=self.limit)
+        rows = newest_rows(population, interval=self.interval, limit=self.limit, since=since)
         if not len(rows):
             return replace(perturb()(space, population, parents, rng, {}), memory=memory)
         surrogate = fit_surrogate(layout, rows, kernel_of(layout), by_rank) if parents else None

@@ -11,12 +11,12 @@ import heapq
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 
 import numpy as np
 
 from evolute.core.order import Hparams
-from evolute.core.population import Population, Turn
+from evolute.core.population import Member, Population, Turn
 from evolute.strategies.bayes.points import Array, Layout, Points
 
 FAR = 100.0
@@ -57,9 +57,10 @@ class Rows:
             return np.clip((np.asarray(score, dtype=np.float64) / 2 - low) / (high - low), -FAR, FAR)
 
 
-def newest_rows(population: Population, *, interval: int, limit: int) -> Rows:
-    """The last `limit` informative turns of all members, with gains per `interval` steps."""
-    histories = [member.history() for member in population.members]
+def newest_rows(population: Population, *, interval: int, limit: int, since: Sequence[int] | None = None) -> Rows:
+    """The last `limit` informative turns of all members, with gains per `interval` steps; `since` is a turn for each slot."""
+    first = [0] * len(population) if since is None else since
+    histories = [_since(member, turn) for member, turn in zip(population.members, first, strict=True)]
     merged = heapq.merge(*histories, key=lambda turn: -turn.order.turn)
     turns = list(islice((turn for turn in merged if _informative(turn)), limit))[::-1]
     fresh = [turn.score for turn in turns if turn.parent is None and _finite(turn.score)]
@@ -81,6 +82,11 @@ def gain_of(turn: Turn, interval: int) -> float | None:
 
 
 _Row = tuple[Hparams, float, float, float]
+
+
+def _since(member: Member, first: int) -> Iterator[Turn]:
+    """A slot's turns from this one on, newest first."""
+    return takewhile(lambda turn: turn.order.turn >= first, member.history())
 
 
 def _informative(turn: Turn) -> bool:

@@ -296,6 +296,14 @@ def fork(
 
 
 @app.command()
+def distill(folder: RunFolder, member: Slot = None, target: Target = None, override: Overrides = None) -> None:
+    """Train one student of the best member, such as a smaller network. -m says what differs: ppo.widths=[32,32] steps=100k."""
+    from evolute.cli.distill import distill
+
+    distill(located(folder), member, target=target, overrides=override or [])
+
+
+@app.command()
 def compare(
     folders: Annotated[
         list[Path], typer.Argument(metavar="RUN…", help="Runs of one task; those that differ only in their seed are one arm.")

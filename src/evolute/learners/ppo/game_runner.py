@@ -63,7 +63,7 @@ class GameRunner:
         opponents = [self.tables.opponents(one.frozen, state.player, self.tables.lineups(one)) for one, state in both]
         rows = [Row(state.train, self._blank(spec, theirs), stats) for state, theirs in zip(states, opponents, strict=True)]
         inputs = [
-            Inputs(key_data(one.seed), packed(one.hparams), np.int32(1), np.int32(one.updates), theirs)
+            Inputs(key_data(one.seed), packed(one.hparams), np.int32(1), np.int32(one.updates), theirs, one.teacher)
             for one, theirs in zip(assignments, opponents, strict=True)
         ]
         after = self._chunks.advance(spec, self._surroundings(spec), rows, inputs, progress)

@@ -3,9 +3,12 @@
     python benchmarks/games.py rps                # how far rock-paper-scissors can be exploited, with a past and without
     python benchmarks/games.py pong               # Pong by self-play, against the built-in rule and its own past
     python benchmarks/games.py connect-four       # against random play and a search of depth 2
+    python benchmarks/games.py deceptive          # does evolution turn a shaping reward down that misleads?
+    python benchmarks/games.py soccer             # goals against two chasers, with shaping rewards that evolve
     python benchmarks/games.py speed              # a turn of self-play in Pong against one with the built-in rule
 
-Settings are those of the presets; seeds are given by `--seeds`, and each is a run of its own.
+Settings are those of the presets; seeds are given by `--seeds`, and each is a run of its own. With `--runs FOLDER` deceptive
+and soccer keep their runs there, so that the same command goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -28,6 +31,10 @@ from evolute.runs.tournament import against
 
 CONTROL = {"opponents": "random", "opponents.live": 0.0, "ppo": {"entropy": 0.0}}
 """Rock-paper-scissors with the newest states alone, and nothing that keeps policies mixed."""
+
+
+GENE, NEUTRAL = "log[1e-4, 1e-1]", "augmentation_weight"
+"""The range of a misleading reward's weight, and a setting without any effect here: there are no images."""
 
 
 def table(policy: Any) -> np.ndarray[Any, Any]:
@@ -88,6 +95,64 @@ def connect_four(seeds: Sequence[int]) -> None:
         print(f"| {seed} | {shares[0]:.0%} | {shares[1]:.0%} |", flush=True)
 
 
+def deceptive(seeds: Sequence[int], runs: Path, turns: int | None) -> None:
+    """What became of the weight of a reward for being far from the ball in Pong, beside a gene of the same range without
+    any effect: the geometric means over the members that are left. Both begin with the same values, spread over the range and
+    dealt to the members at random."""
+    print("| seed | weight of the distance | neutral gene | ratio |\n|---|---|---|---|")
+    ratios = []
+    for seed in seeds:
+        run = _trained(
+            runs / f"deceptive-{seed}",
+            preset="pong-selfplay",
+            seed=seed,
+            pong={"distance": True},
+            reward={"distance": GENE},
+            ppo={NEUTRAL: GENE},
+            init={"hparams": _dealt(seed, ("reward.distance", NEUTRAL), 8)},
+            stop={"turns": turns or 40},
+        )
+        members = [run.member(slot).hparams for slot in range(len(run.population))]
+        weight, neutral = (_geometric_mean([one[name] for one in members]) for name in ("reward.distance", NEUTRAL))
+        ratios.append(weight / neutral)
+        print(f"| {seed} | {weight:.2g} | {neutral:.2g} | {weight / neutral:.2f} |", flush=True)
+    print(f"geometric mean of the ratios: {_geometric_mean(ratios):.2f} (passes at 0.50 or less, with 5 seeds)")
+
+
+def _dealt(seed: int, names: Sequence[str], members: int) -> list[dict[str, float]]:
+    """The same values, in the middle of equal parts of the range, for each gene, in an order of its own."""
+    rng = np.random.default_rng(seed)
+    values = 10 ** (-4 + 3 * (np.arange(members) + 0.5) / members)
+    dealt = {name: rng.permutation(values) for name in names}
+    return [{name: float(dealt[name][member]) for name in names} for member in range(members)]
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def soccer(seeds: Sequence[int], runs: Path, turns: int | None) -> None:
+    """The rated best of the preset after 4M steps of each member: mean goals for minus goals against two chasers."""
+    print("| seed | goals | wins (a draw is half a one) | its weights and discounts |\n|---|---|---|---|")
+    goals = []
+    for seed in seeds:
+        run = _trained(runs / f"soccer-{seed}", preset="soccer-2v2", seed=seed, stop={"turns": turns or 31})
+        match = against(run.folder, None, "chase", games=2000)
+        assert match.gain is not None
+        goals.append(match.gain)
+        evolved = {name: value for name, value in run.best.hparams.items() if "." in name}
+        shown = ", ".join(f"{name} {value:.3g}" for name, value in evolved.items())
+        print(f"| {seed} | {match.gain:+.2f} | {match.score:.0%} | {shown} |", flush=True)
+    print(f"mean goals: {np.mean(goals):+.2f} (passes at +0.10 or more)")
+
+
+def _trained(folder: Path, **settings: Any) -> Any:
+    """The run in this folder, which is begun, resumed, or finished already."""
+    if not folder.exists():
+        return evolute.run(folder=folder, display="none", **settings)
+    return evolute.resume(folder, stop=settings["stop"], display="none")
+
+
 def speed(repeats: int) -> None:
     """How long a turn of PPO on Pong takes against frozen networks, compared with the built-in rule; without matches."""
     settings = {"env": "pong", "population": 2, "interval": 131072, "stop": {"turns": 3}, "display": "none"}
@@ -110,13 +175,18 @@ def speed(repeats: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["rps", "pong", "connect-four", "speed"])
+    parser.add_argument("what", choices=["rps", "pong", "connect-four", "deceptive", "soccer", "speed"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--runs", type=Path, help="where deceptive and soccer keep their runs; a temporary folder by default")
+    parser.add_argument("--turns", type=int, help="turns of each member in deceptive and soccer, for a quick look")
     parser.add_argument("--repeats", type=int, default=5)
     asked = parser.parse_args()
     started = time.perf_counter()
     if asked.what == "speed":
         speed(asked.repeats)
+    elif asked.what in ("deceptive", "soccer"):
+        with tempfile.TemporaryDirectory() as folder:
+            {"deceptive": deceptive, "soccer": soccer}[asked.what](asked.seeds, asked.runs or Path(folder), asked.turns)
     else:
         {"rps": rps, "pong": pong, "connect-four": connect_four}[asked.what](asked.seeds)
     print(f"took {time.perf_counter() - started:.0f} s")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from evolute.api import load as load
     from evolute.api import resume as resume
     from evolute.api import run as run
+    from evolute.api import tournament as tournament
     from evolute.core.param import Choice as Choice
     from evolute.core.param import Float as Float
     from evolute.core.param import Int as Int
@@ -21,6 +22,7 @@ _HOMES = {
     "load": "evolute.api",
     "run": "evolute.api",
     "resume": "evolute.api",
+    "tournament": "evolute.api",
     "Run": "evolute.runs.result",
     "Float": "evolute.core.param",
     "Int": "evolute.core.param",
@@ -29,7 +31,21 @@ _HOMES = {
     "Segment": "evolute.core.segment",
 }
 _PACKAGES = ("strategies", "testing")
-__all__ = ["Choice", "Float", "Int", "Ordinal", "Run", "Segment", "__version__", "load", "resume", "run", "strategies", "testing"]
+__all__ = [
+    "Choice",
+    "Float",
+    "Int",
+    "Ordinal",
+    "Run",
+    "Segment",
+    "__version__",
+    "load",
+    "resume",
+    "run",
+    "strategies",
+    "testing",
+    "tournament",
+]
 
 
 def __getattr__(name: str) -> Any:

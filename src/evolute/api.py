@@ -17,6 +17,8 @@ from evolute.runs.assemble import assembled
 from evolute.runs.result import Run
 from evolute.runs.session import Launch, launch, proceed
 from evolute.runs.states import choices_of, remembered
+from evolute.runs.tournament import GAMES, Tournament
+from evolute.runs.tournament import tournament as play_tournament
 
 
 def run(
@@ -215,6 +217,44 @@ def load(folder: str | Path) -> Run:
     """
     folder = Path(folder)
     return Run.open(folder, assembled(remembered(folder), choices_of(folder), to_train=False).learner)
+
+
+def tournament(
+    runs: Run | str | Path | Sequence[Run | str | Path],
+    *,
+    past: int = 0,
+    bots: Sequence[str] | Literal["all"] = (),
+    games: int = GAMES,
+    seed: int = 0,
+) -> Tournament:
+    """Let everybody play everybody: the members of one run, or the best members of several.
+
+    Args:
+        runs: One run or several of the same game, as runs or as their folders.
+        past: Also this many earlier states of the best of each run.
+        bots: Also these bots of the game, such as `["random"]`; `"all"` for all that it has.
+        games: Games of each pair, or a few more, so that all sit in each seat equally often.
+        seed: Random seed.
+
+    Returns:
+        The tournament: `standings`, the best first, `wins` and `games` of each pair, and `cycle` if three players beat each
+        other in a circle.
+
+    Raises:
+        ConfigError: The members of a run train alone, or the runs are of different games.
+
+    Example:
+        ```python
+        import evolute
+
+        run = evolute.run(preset="rps", stop={"turns": 2}, display="none")
+        played = evolute.tournament(run, bots=["random"], games=20)
+        print(played.standings[0].name, run.ratings[0].member)
+        ```
+    """
+    several = [runs] if isinstance(runs, (Run, str, Path)) else runs
+    folders = [one.folder if isinstance(one, Run) else Path(one) for one in several]
+    return play_tournament(folders, past=past, bots=bots, games=games, seed=seed)
 
 
 def _preset(name: str | None) -> list[Layer]:

@@ -41,6 +41,7 @@ class Probe:
     truncates: bool = False
     action_space: gymnasium.Space[Any] = field(default_factory=lambda: Discrete(2))
     observation_space: gymnasium.Space[Any] = field(default_factory=lambda: Box(-1.0, 1.0, (1,)))
+    channels: tuple[str, ...] = ()
 
     def reset(self, key):
         state = State(jnp.float32(self.draw(key)), jnp.int32(0))
@@ -139,6 +140,16 @@ def change_action() -> Probe:
         length=9,
         reward=lambda memory, time, action: (time > 0) & (action != memory),
         remember=lambda memory, time, action: action,
+    )
+
+
+def two_channels() -> Probe:
+    """The action in the second and last step gives 1 in one of two channels of the reward; time is shown."""
+    return Probe(
+        length=2,
+        show=lambda memory, time: time,
+        reward=lambda memory, time, action: jnp.where(time == 1, jnp.stack([1.0 - action, 1.0 * action]), 0.0),
+        channels=("left", "right"),
     )
 
 

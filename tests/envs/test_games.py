@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import pytest
 from own_games import Duel
 
 from evolute.envs.make import make_env, make_game
-from evolute.envs.ours.pong import PongGame
+from evolute.envs.ours.pong import STOP, UP, PongGame
 from evolute.envs.spec import EnvSpec
 from evolute.testing import check_game
 
@@ -49,3 +51,16 @@ def test_a_source_that_was_probably_meant_is_told():
 
 def test_pong_is_a_game_that_is_the_same_from_both_seats():
     check_game(make_game(EnvSpec("pong")), mirrored=True)
+
+
+def test_pong_may_reward_the_distance_from_the_ball_beside_the_points():
+    game, plain = make_game(EnvSpec("pong", {"distance": True})), make_game(EnvSpec("pong"))
+    assert (game.channels, plain.channels) == (("point", "distance"), ())
+    state, _ = game.reset(jax.random.key(0))
+    for _ in range(5):  # the left bat moves up to the edge, the right one stays
+        tick = game.step(jax.random.key(0), state, jnp.array([UP, STOP]))
+        assert tick.reward[:, 0].tolist() == plain.step(jax.random.key(0), state, jnp.array([UP, STOP])).reward.tolist()
+        state = tick.state
+    expected = [abs(float(bat - state.ball[0, 1])) / 80 for bat in state.bats]
+    assert tick.reward[:, 1].tolist() == pytest.approx(expected)
+    assert expected[0] != expected[1]

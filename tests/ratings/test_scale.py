@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from evolute.ratings.scale import chance_below, rating_difference, win_probability
+from evolute.ratings.scale import chance_below, chance_of_best, rating_difference, win_probability
 
 
 @pytest.mark.parametrize(("difference", "probability"), [(0, 0.5), (400, 10 / 11), (-400, 1 / 11), (800, 100 / 101)])
@@ -37,3 +37,12 @@ def test_without_deviation_the_chance_is_certain():
 def test_no_rating_makes_a_win_certain(probability):
     with pytest.raises(ValueError, match=f"probability={probability}"):
         rating_difference(probability)
+
+
+@pytest.mark.parametrize(
+    ("means", "deviations"),
+    [([50.0, 30.0, -10.0], [30.0, 40.0, 20.0]), ([0.0, 0.0, 0.0, 0.0], [35.0] * 4), ([10.0, 0.0], [0.0, 10.0])],
+)
+def test_the_chance_of_being_the_best_of_several(means, deviations):
+    draws = np.random.default_rng(0).normal(means, deviations, (200_000, len(means)))
+    assert chance_of_best(means, deviations) == pytest.approx(float((draws.argmax(axis=1) == 0).mean()), abs=0.005)

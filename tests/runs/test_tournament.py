@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,14 @@ import pytest
 from tests.opponents import duels
 
 import evolute
-from evolute.cli.games import play_against
+from evolute.cli.games import play_against, ratings
 from evolute.cli.games import tournament as command
 from evolute.cli.main import app
 from evolute.cli.policy import play
 from evolute.config.error import ConfigError
-from evolute.runs.tournament import against, for_all_seats, tournament
+from evolute.report.data.standings import ratings as ratings_of
+from evolute.report.tournament import tournament_page
+from evolute.runs.tournament import Tournament, against, for_all_seats, tournament
 
 SMALL = {"envs": 8, "unroll": 8, "widths": [4], "minibatches": 1, "epochs": 1}
 
@@ -58,13 +61,94 @@ def test_a_match_has_all_seats_too(rps):
     assert against(rps, None, "random", games=5).games == 6
 
 
+@pytest.fixture(scope="module")
+def circular() -> Tournament:
+    """Rock, paper and scissors, and one who loses to all of them."""
+    shares = np.array([[0.5, 0.1, 0.9, 0.8], [0.9, 0.5, 0.1, 0.8], [0.1, 0.9, 0.5, 0.8], [0.2, 0.2, 0.2, 0.5]])
+    return Tournament(("rock", "paper", "scissors", "<b>fool</b>"), 100 * shares * (1 - np.eye(4)))
+
+
+def test_a_tournament_says_who_is_good_in_several_ways(circular):
+    played = circular
+    assert played.standings[-1].name == "<b>fool</b>"
+    assert {one.name: round(one.mixture, 3) for one in played.standings} == pytest.approx(
+        {"rock": 1 / 3, "paper": 1 / 3, "scissors": 1 / 3, "<b>fool</b>": 0}, abs=1e-3
+    )
+    assert played.cycle in {("rock", "scissors", "paper"), ("scissors", "paper", "rock"), ("paper", "rock", "scissors")}
+    low, high = played.mixture_interval
+    assert all(low[:3] < 1 / 3)
+    assert all(high[:3] > 1 / 3)
+    assert high[3] < 0.01
+    text = repr(played)
+    assert text.splitlines()[0] == "tournament of 4, 100 games a pair"
+    assert text.splitlines()[2].split()[-2:] == ["33%", "33%"]
+    assert "they go round in a circle: " in text
+
+
+def test_its_page_holds_all_of_it_and_loads_nothing(circular):
+    text = tournament_page(circular, ["a", "b"])
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    assert "<b>fool" not in text
+    assert [chart["key"] for chart in data["charts"]] == ["payoff", "ratings", "mixture", "alpha-rank"]
+    cells = data["charts"][0]["series"][0]
+    assert "rock won 90% of 100 games against scissors" in cells["texts"]
+    assert len(cells["texts"]) == 12
+    assert [row[1] for row in data["rows"]][-1] == "<b>fool</b>"
+    assert data["circle"].startswith("they go round in a circle: ")
+    assert data["circle"].endswith("(certainty more than 99%)")
+
+
+def test_the_command_writes_the_page(rps, tmp_path, capsys):
+    command([rps], past=1, bots="all", games=4, seed=0, path=tmp_path / "table.html", as_json=False)
+    assert (tmp_path / "table.html").read_text().startswith("<!doctype html>")
+    out = capsys.readouterr().out
+    assert "wrote " in out
+    assert {"member 0", "member 1", "random"} <= {" ".join(line.split()[1:-5]) for line in out.splitlines()[1:4]}
+    with pytest.raises(ConfigError, match=r"call it \.html$"):
+        command([rps], past=0, bots=[], games=4, seed=0, path=tmp_path / "table.png", as_json=False)
+
+
+def test_python_takes_runs_or_folders(rps):
+    played = evolute.tournament([evolute.Run.open(rps), str(rps)], games=4)
+    assert len(played.names) == 2
+    assert played.games.tolist() == [[0, 4], [4, 0]]
+
+
+def test_ratings_are_listed_by_run_and_by_line_of_descent(tmp_path, capsys):
+    runs = [duels.run(tmp_path / name, turns=4, seed=seed) for seed, name in enumerate(("one", "two"))]
+    ratings([run.folder for run in runs], turns=False, as_json=False)
+    out = capsys.readouterr().out
+    assert all(str(run.folder) in out for run in runs)
+    assert "ratings of different runs cannot be compared" in out
+    ratings([runs[0].folder], turns=True, as_json=False)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[0][1:3] == ["member", str(runs[0].best.member)]
+    assert [row[0] for row in rows[1:4]] == ["1", "2", "3"]
+    assert rows[3][1:4] == str(runs[0].ratings[0]).split()
+    ratings([runs[0].folder], turns=True, as_json=True)
+    line = json.loads(capsys.readouterr().out)["lines"][str(runs[0].best.member)]
+    assert line == [[*turn.ref, turn.score, turn.deviation] for turn in runs[0].best.lineage if turn.deviation is not None]
+
+
+def test_a_run_has_its_ratings(tmp_path):
+    run = duels.run(tmp_path / "run", turns=4)
+    assert [one.member for one in run.ratings] == [row["member"] for row in ratings_of(run)["members"]]
+    assert run.ratings[0].member == run.best.member
+    assert run.ratings[0].rating == run.best.score
+    assert len(run.ratings) == 4
+    assert repr(run.ratings).splitlines()[-1] == run.ratings.sentence
+    alone = evolute.run(preset="toy", population=2, stop={"turns": 1}, folder=tmp_path / "alone", display="none")
+    assert len(alone.ratings) == 0
+    assert repr(alone.ratings).startswith("no ratings: ")
+
+
 def test_a_bot_that_is_not_there_is_named(rps):
     with pytest.raises(ConfigError, match=r"^this game has no bot 'rock'; there are random$"):
         tournament([rps], bots=["rock"], games=2)
 
 
 def test_what_is_printed_fits_a_terminal(rps, capsys):
-    command([rps], past=0, bots=["random"], games=10, seed=0, as_json=False)
+    command([rps], past=0, bots=["random"], games=10, seed=0, path=None, as_json=False)
     play_against(rps, None, "random", games=10, seed=0, as_json=False)
     out = capsys.readouterr().out
     assert "% of 12 games that the row won against the column" in out

@@ -6,32 +6,46 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from evolute.cli.agents import chosen
+from evolute.cli.files import write
 from evolute.config.error import ConfigError
 from evolute.core.order import Json
+from evolute.report.data.standings import lines, table
 from evolute.report.data.standings import ratings as ratings_of
-from evolute.report.data.standings import table
 from evolute.report.formats import who
+from evolute.report.rated_lines import print_lines
 from evolute.report.summary import printed, ratings_table
+from evolute.report.tournament import circle_sentence, tournament_page
 from evolute.runs.result import Run
 from evolute.runs.tournament import against
 from evolute.runs.tournament import tournament as played
 
 
-def ratings(folder: Path, *, as_json: bool) -> None:
-    """Print how a run's members are rated."""
-    data = ratings_of(Run.open(folder))
-    if not data["members"]:
-        raise ConfigError(f"the members of {folder} are not rated: they train alone, or have not played yet")
+def ratings(folders: Sequence[Path], *, turns: bool, as_json: bool) -> None:
+    """Print how the members of runs are rated, or with `turns` their ratings along their lines of descent."""
+    runs = [Run.open(folder) for folder in folders]
+    data = [{**ratings_of(run), **({"lines": lines(run)} if turns else {})} for run in runs]
+    for folder, one in zip(folders, data, strict=True):
+        if not one["members"]:
+            raise ConfigError(f"the members of {folder} are not rated: they train alone, or have not played yet")
     if as_json:
-        print(json.dumps(data))
-    else:
-        printed(ratings_table(data))
+        print(json.dumps(data[0] if len(data) == 1 else data))
+        return
+    for number, (run, one) in enumerate(zip(runs, data, strict=True)):
+        if len(runs) > 1:
+            printed(Text(f"{chr(10) * bool(number)}{run.folder}", style="bold"))
+        if turns:
+            print_lines(run.ratings)
+        else:
+            printed(ratings_table(one))
+    if len(runs) > 1:
+        printed(Text("\nratings of different runs cannot be compared: `evolute tournament RUN RUN` lets their best meet"))
 
 
 def play_against(folder: Path, member: int | None, other: str, *, games: int, seed: int, as_json: bool) -> None:
@@ -56,8 +70,19 @@ def _interval(share: float, games: int) -> tuple[float, float]:
     return float(betaincinv(won, lost, 0.05)), float(betaincinv(won, lost, 0.95))
 
 
-def tournament(folders: Sequence[Path], *, past: int, bots: Sequence[str], games: int, seed: int, as_json: bool) -> None:
+def tournament(
+    folders: Sequence[Path],
+    *,
+    past: int,
+    bots: Sequence[str] | Literal["all"],
+    games: int,
+    seed: int,
+    path: Path | None,
+    as_json: bool,
+) -> None:
     """Let everybody play everybody, and print who won how often, ratings, and what mixture of players is hard to beat."""
+    if path is not None and path.suffix != ".html":
+        raise ConfigError(f"-o {path}: a tournament is written as a page, so call it .html")
     with Console(file=sys.stderr).status("playing") as status:
         result = played(
             folders,
@@ -72,6 +97,10 @@ def tournament(folders: Sequence[Path], *, past: int, bots: Sequence[str], games
         print(json.dumps(data))
     else:
         _show(data)
+    if path is not None:
+        write(path, tournament_page(result, [folder.name for folder in folders]))
+        if not as_json:
+            print(f"wrote {path}\nopen it in a browser: {path.resolve().as_uri()}")
 
 
 def _show(data: dict[str, Json]) -> None:
@@ -90,6 +119,5 @@ def _show(data: dict[str, Json]) -> None:
     for place, one in enumerate(players):
         cells = [f"{100 * share:.0f}" if count else "·" for share, count in zip(one["wins"], one["games"], strict=True)]
         printed(Text(f"{place + 1:>{width}}" + "".join(f"{cell:>{width}}" for cell in cells)))
-    if cycle := data["cycle"]:
-        circle = " beats ".join([*cycle["players"], cycle["players"][0]])
-        printed(Text(f"they go round in a circle: {circle} (certainty {cycle['certainty']:.0%})", style="yellow"))
+    if circle := circle_sentence(data):
+        printed(Text(circle, style="yellow"))

@@ -100,11 +100,15 @@ def list_runs(
 
 
 @app.command()
-def ratings(folder: RunFolder, as_json: PrintJson = False) -> None:
-    """Show the ratings of members that play each other, and how sure the first place is."""
+def ratings(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN…", help="One or several runs whose members play each other.")],
+    turns: Annotated[bool, typer.Option("--turns", help="Show ratings along each member's line of descent.")] = False,
+    as_json: PrintJson = False,
+) -> None:
+    """Show the ratings of members that play each other, who is best, and how sure that is."""
     from evolute.cli.games import ratings
 
-    ratings(located(folder), as_json=as_json)
+    ratings([located(one) for one in folders], turns=turns, as_json=as_json)
 
 
 @app.command()
@@ -116,19 +120,26 @@ def tournament(
         int, typer.Option("--past", min=0, help="Also this many earlier states of the best, spread over each run.")
     ] = 0,
     bot: Annotated[
-        list[str] | None, typer.Option("--bot", help="Also a bot of the game, such as random; may be repeated.")
+        list[str] | None, typer.Option("--bot", help="Also a bot of the game, such as random; can be repeated.")
     ] = None,
+    bots: Annotated[bool, typer.Option("--bots", help="Also all bots of the game.")] = False,
     games: Annotated[
         int,
         typer.Option("--games", min=2, help="Games of each pair, or a few more, so that all sit in each seat equally often."),
     ] = 200,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
+    path: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="Also write it with plots into an .html file, which needs no network."),
+    ] = None,
     as_json: PrintJson = False,
 ) -> None:
     """Let everybody play everybody. Shows who beats whom, ratings, the Nash mixture and alpha-rank."""
     from evolute.cli.games import tournament
 
-    tournament([located(one) for one in folders], past=past, bots=bot or [], games=games, seed=seed, as_json=as_json)
+    named = "all" if bots else bot or []
+    runs = [located(one) for one in folders]
+    tournament(runs, past=past, bots=named, games=games, seed=seed, path=path, as_json=as_json)
 
 
 @app.command()

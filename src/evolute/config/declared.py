@@ -7,12 +7,14 @@ import inspect
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from evolute.core.solo import Trainer, is_train
 
 ENV, SETTINGS = "env", "settings"
 """Keyword arguments with a special meaning: the environment, and a dataclass that holds all settings."""
+ANY = ".NAME"
+"""How a group of settings is listed whose names depend on something else: `reward.NAME`."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,21 @@ class Declared:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        return {name: o.default for name, o in self.options.items() if o.default is not inspect.Parameter.empty}
+        return {
+            name: option.default
+            for name, option in self.options.items()
+            if option.default is not inspect.Parameter.empty and not name.endswith(ANY)
+        }
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of settings, each a Mapping in the dataclass of settings."""
+        return tuple(name.removesuffix(ANY) for name in self.options if name.endswith(ANY))
+
+    def find(self, option: str) -> Option | None:
+        """The setting of this name, perhaps in a group."""
+        group = option.partition(".")[0]
+        return self.options.get(option) or (self.options.get(f"{group}{ANY}") if option != group else None)
 
 
 def declared(maker: Any) -> Declared:
@@ -72,7 +88,7 @@ def built(maker: Any, settings: Mapping[str, Any], env: Any = None) -> Any:
     given: dict[str, Any] = {}
     for name, (hint, _) in _keywords(maker).items():
         if name == SETTINGS:
-            given[name] = hint(**{field: settings[field] for field in _fields(hint) if field in settings})
+            given[name] = hint(**_grouped(hint, settings))
         elif name == ENV:
             given[name] = env
         elif name in settings:
@@ -88,8 +104,39 @@ def _keywords(maker: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _fields(kind: Any) -> dict[str, Option]:
+    """The fields of a dataclass; one that is a Mapping is a group of settings. `x_` is the group of a setting `x`."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    return {field.name: Option(hints[field.name], field.default) for field in dataclasses.fields(kind)}
+    options: dict[str, Option] = {}
+    for one in dataclasses.fields(kind):
+        hint = hints[one.name]
+        if (item := _item(hint)) is None:
+            options[one.name] = Option(hint, one.default)
+        else:
+            options[f"{one.name.rstrip('_')}{ANY}"] = Option(item, None)
+    return options
+
+
+def _item(hint: Any) -> Any:
+    """The type of a Mapping's values, annotated as the Mapping is; None for any other type."""
+    marks = getattr(hint, "__metadata__", ())
+    bare = typing.get_args(hint)[0] if marks else hint
+    if typing.get_origin(bare) is not Mapping:
+        return None
+    item = typing.get_args(bare)[1]
+    return Annotated[item, *marks] if marks else item
+
+
+def _grouped(kind: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass that are among the settings, those of a group together."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    fields: dict[str, Any] = {}
+    for one in dataclasses.fields(kind):
+        if _item(hints[one.name]) is not None:
+            start = f"{one.name.rstrip('_')}."
+            fields[one.name] = {key.removeprefix(start): value for key, value in settings.items() if key.startswith(start)}
+        elif one.name in settings:
+            fields[one.name] = settings[one.name]
+    return fields
 
 
 def _hparams(train: Any, argument: str = "hparams") -> Declared:

@@ -13,11 +13,16 @@ from evolute.config.synonyms import hint
 from evolute.core.names import PluginSpec, shipped
 
 
-def move_space(layer: Layer, learner: str) -> Layer:
-    """The layer with `space.x` as the learner's `x`; if both are given, the later one counts."""
+def move_space(layer: Layer, learner: PluginSpec) -> Layer:
+    """The layer with `space.x` as the learner's `x`, and its groups of settings, as `reward.x`, in its section.
+
+    If a setting is given in two ways, the later one counts.
+    """
+    groups = tuple(f"{group}." for group in declared(learner.maker).groups)
     moved: Layer = {}
     for key, setting in layer.items():
-        new = f"{learner}.{key.removeprefix('space.')}" if key.startswith("space.") else key
+        inside = key.removeprefix("space.")
+        new = f"{learner.name}.{inside}" if inside != key or key.startswith(groups) else key
         moved.pop(new, None)
         moved[new] = setting
     return moved
@@ -58,7 +63,7 @@ def check_keys(layer: Layer, plugins: Mapping[str, PluginSpec]) -> None:
         if key in FIELDS or ("." in key and (head in options or head in idle)):
             continue
         known = [*FIELDS, *(f"{name}.{option}" for name, taken in options.items() for option in taken.options)]
-        if inside := [other for other in known if other.startswith(f"{key}.")]:
+        if inside := [other for other in known if f".{key}." in f".{other}"]:
             raise ConfigError(f"{key} = {setting.value!r} ({setting.source}): {key} is a section: set {', '.join(inside)}")
         raise ConfigError(f"unknown key {key!r} ({setting.source}){_elsewhere(key, plugins) or hint(key, known)}")
 

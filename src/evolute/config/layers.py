@@ -14,7 +14,7 @@ from evolute.config.error import ConfigError
 from evolute.core.names import closest
 
 ALIASES = {"steps": "stop.steps"}
-VALUE_AND_SECTION = ("opponents",)
+VALUE_AND_SECTION = ("opponents", "ppo.discount")
 """Keys that are set themselves, and have others below them."""
 PRESETS = Path(__file__).parent / "presets"
 
@@ -149,9 +149,9 @@ def _covers(key: str, other: str, *, removed: bool) -> bool:
 
     A key that is a value as well as a section, as `opponents` is, takes its section along only if it is `removed`.
     """
-    if not removed and any(both in (key, other) for both in VALUE_AND_SECTION):
-        return other == key
-    return other == key or other.startswith(f"{key}.") or key.startswith(f"{other}.")
+    below = other.startswith(f"{key}.") and (removed or key not in VALUE_AND_SECTION)
+    above = key.startswith(f"{other}.") and other not in VALUE_AND_SECTION
+    return other == key or below or above
 
 
 def _check_once(key: str, setting: Setting, before: Layer) -> None:

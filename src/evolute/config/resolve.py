@@ -92,7 +92,7 @@ def resolved(layer: Layer) -> Config:
     if values["learner"] is None:
         raise ConfigError("no learner is set: name a preset (evolute run toy), or set learner=…")
     plugins = {kind: find_plugin(kind, values[kind], layer) for kind in PLUGINS if values[kind] is not None}
-    layer = name_sections(move_space(layer, plugins["learner"].name), plugins)
+    layer = name_sections(move_space(layer, plugins["learner"]), plugins)
     check_keys(layer, plugins)
     sections = {
         kind: section(spec.name, layer, declared(spec.maker), evolvable=kind == "learner") for kind, spec in plugins.items()

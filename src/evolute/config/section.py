@@ -32,10 +32,11 @@ def section(name: str, layer: Layer, known: Declared, *, evolvable: bool) -> Sec
         head, _, option = key.partition(".")
         if head != name or not option:
             continue
-        if option not in known.options and not known.free:
+        found = known.find(option)
+        if found is None and not known.free:
             options = [f"{name}.{other}" for other in known.options]
             raise ConfigError(f"unknown key {key!r} ({setting.source}){hint(key, options)}")
-        kind = known.options[option].type if option in known.options else Any
+        kind = Any if found is None else found.type
         param = _range(key, kind, setting)
         if param is None:
             read.fixed[option] = checked(key, kind, setting)

@@ -36,6 +36,13 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
+class Rated:
+    """The run has ended, and its members' last states were rated; before, ratings come with decisions."""
+
+    population: Population
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     """States became durable."""
 
@@ -52,7 +59,7 @@ class Notice:
     warning: bool = False
 
 
-Event = Decided | Progressed | Reported | Saved | Notice
+Event = Decided | Progressed | Reported | Rated | Saved | Notice
 Notify = Callable[[Event], None]
 
 

@@ -155,6 +155,10 @@ class Seats(Protocol):
     def teams(self) -> tuple[int, ...]:
         """The team of each seat; () if members train alone."""
 
+    @property
+    def bots(self) -> tuple[str, ...]:
+        """The bots that states can play against."""
+
     def play_matches(
         self,
         tree: Tree,

@@ -69,6 +69,10 @@ class Solo:
         """Two sides, for code that takes opponents."""
         return (0, 1) if "opponents" in self.links else ()
 
+    @property
+    def bots(self) -> tuple[str, ...]:
+        return ()
+
     def advice(self, interval: int, examples: Sequence[Hparams]) -> Sequence[str]:
         return ()
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import gymnasium
 
 from evolute.envs.game import Game
+from evolute.envs.host_game import HostGame
 from evolute.envs.interface import HostEnv, JaxEnv
 
 
@@ -43,9 +44,9 @@ class MakeSingle(Protocol):
 
 
 class MakeGame(Protocol):
-    """Makes a Game by its name within the library."""
+    """Makes a game by its name within the library."""
 
-    def __call__(self, name: str, options: Mapping[str, Any], /, *, time_limit: int | None = None) -> Game: ...
+    def __call__(self, name: str, options: Mapping[str, Any], /, *, time_limit: int | None = None) -> Game | HostGame: ...
 
 
 @contextlib.contextmanager

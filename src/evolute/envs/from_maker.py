@@ -13,10 +13,12 @@ from evolute.core.names import resolve
 from evolute.envs.catalog import ours
 from evolute.envs.game import Game
 from evolute.envs.gymnasium_wrappers import time_limited
+from evolute.envs.host_game import HostGame
 from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.host_vector import VectorHostEnv
 from evolute.envs.interface import HostEnv, JaxEnv
 from evolute.envs.jax_wrappers import TimeLimit
+from evolute.envs.pettingzoo_game import PettingZooGame, is_pettingzoo
 
 
 def from_maker(
@@ -48,8 +50,11 @@ def maker_of(name: str) -> Any:
     return ours()[name].make if name in ours() else resolve("envs", name)
 
 
-def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> Game | None:
-    """The game that a maker returns when it is called with the options, as in `from_maker`; None if it makes no game."""
+def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> Game | HostGame | None:
+    """The game that a maker returns when it is called with the options, as in `from_maker`; None if it makes no game.
+
+    It may also return an environment of PettingZoo, every agent of which is a seat.
+    """
     maker = ours()[name].game if name in ours() else resolve("envs", name)
     if not callable(maker):
         return None
@@ -58,10 +63,13 @@ def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | 
             raise ValueError(f"wrap.time_limit={time_limit}: the length of a game of {name} is a matter of its own rules")
         options = {**options, "time_limit": time_limit}
     game = call_maker(name, maker, options)
-    return game if isinstance(game, Game) else None
+    if is_pettingzoo(game):
+        game.close()
+        return PettingZooGame(name, lambda: maker(**options))
+    return game if isinstance(game, (Game, HostGame)) else None
 
 
-def refuse_game(name: str, game: Game) -> NoReturn:
+def refuse_game(name: str, game: Game | HostGame) -> NoReturn:
     """Raise the error for a game where an environment with one seat is needed."""
     raise ValueError(f"{name} is a game with {len(game.teams)} seats: say who plays, as in opponents=history")
 
@@ -86,7 +94,9 @@ def _checked(name: str, env: Any, time_limit: int | None, action_repeat: int) ->
     if isinstance(env, HostEnv):
         _check_together(name, time_limit, action_repeat)
         return env
-    if isinstance(env, Game):  # which looks like a JaxEnv
+    if is_pettingzoo(env):
+        refuse_game(name, PettingZooGame(name, lambda: env))
+    if isinstance(env, (Game, HostGame)):  # which looks like a JaxEnv
         refuse_game(name, env)
     if isinstance(env, gymnasium.vector.VectorEnv) or not isinstance(env, JaxEnv):
         raise ValueError(

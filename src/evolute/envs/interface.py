@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """The result of one step of a JAX env. An episode that ended is not reset: the caller does that."""
+    """The result of one step of a JAX env. An episode that ended is not reset: the caller does that.
+
+    `reward` is a number, or [channel] if the env has channels.
+    """
 
     state: Any
     obs: jax.Array
@@ -36,6 +39,20 @@ class JaxEnv(Protocol):
 
     def step(self, key: jax.Array, state: Any, action: jax.Array) -> Step:
         """The state after an action."""
+
+
+@runtime_checkable
+class WithChannels(Protocol):
+    """A JAX env whose reward is made of several, each with a name."""
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The names, the one that makes the score first; () if there is a single reward."""
+
+
+def channels_of(env: JaxEnv) -> tuple[str, ...]:
+    """The names of an env's reward channels; () if it has a single reward."""
+    return tuple(env.channels) if isinstance(env, WithChannels) else ()
 
 
 @runtime_checkable

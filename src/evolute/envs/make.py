@@ -22,6 +22,7 @@ from evolute.envs.catalog import (
 from evolute.envs.flatten import is_flat
 from evolute.envs.from_maker import from_maker, game_from_maker, refuse_game
 from evolute.envs.game import Game
+from evolute.envs.host_game import HostGame
 from evolute.envs.interface import HostEnv, JaxEnv
 from evolute.envs.spaces import supported
 from evolute.envs.spec import EnvSpec
@@ -33,7 +34,7 @@ def make_env(spec: EnvSpec) -> JaxEnv | HostEnv:
     return _wrapped_host(env, spec) if isinstance(env, HostEnv) else _wrapped_jax(env, spec)
 
 
-def make_game(spec: EnvSpec) -> Game:
+def make_game(spec: EnvSpec) -> Game | HostGame:
     """The game that a spec describes. Of the wrappers only a time limit is known to games, and not to all of them."""
     for setting in ("frame_stack", "action_repeat", "obs_scale", "reward_scale"):
         if getattr(spec, setting) != 1:
@@ -42,7 +43,7 @@ def make_game(spec: EnvSpec) -> Game:
     adapter, name_there = adapter_of(name), name.partition(":")[2]
     if adapter is None:
         with _closest_source(name):
-            game = game_from_maker(name, spec.options, time_limit=spec.time_limit)
+            game: Game | HostGame | None = game_from_maker(name, spec.options, time_limit=spec.time_limit)
     else:
         make = adapter.game
         game = None if make is None else make(name_there, spec.options, time_limit=spec.time_limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,3 +31,15 @@ def chance_below(difference: float, deviation: float, threshold: float) -> float
     if deviation == 0:
         return 1.0 if gap > 0 else 0.0
     return 0.5 * math.erfc(-gap / (deviation * math.sqrt(2)))
+
+
+def chance_of_best(means: Sequence[float], deviations: Sequence[float]) -> float:
+    """The probability that the first rating is the highest, all of them being normal and independent."""
+    from scipy.special import ndtr
+
+    spread = 8 * max(deviations[0], 1e-9)
+    points = np.linspace(means[0] - spread, means[0] + spread, 4001)
+    density = np.exp(-0.5 * ((points - means[0]) * 8 / spread) ** 2)
+    others = zip(means[1:], np.maximum(deviations[1:], 1e-9), strict=True)
+    below = np.prod([ndtr((points - mean) / deviation) for mean, deviation in others], axis=0)
+    return float((density * below).sum() / density.sum())

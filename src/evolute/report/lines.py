@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from evolute.config.resolve import Config
-from evolute.core.events import Event, Notice, Progressed, Reported
+from evolute.core.events import Decided, Event, Notice, Progressed, Rated, Reported
 from evolute.core.population import Population, Turn, best
 from evolute.core.ranking import top
 from evolute.report import formats
@@ -41,6 +41,7 @@ class Lines:
     _said: float = field(default=0.0)
     _turn: int = field(default=-1)
     _best: Turn | None = field(default=None)
+    _elapsed: float = field(default=0.0)
 
     def begin(self, folder: Path, config: Config, population: Population) -> None:
         self._pace = Pace(config.stop, config.settings.interval, config.settings.population)
@@ -51,6 +52,8 @@ class Lines:
         match event:
             case Reported():
                 self._reported(event)
+            case Decided(population=population) | Rated(population=population):
+                self._rated(population)
             case Notice():
                 self._say(f"warning: {event.text}" if event.warning else event.text)
             case Progressed(note=note) if note and self._due():
@@ -63,12 +66,24 @@ class Lines:
         if self._pace is None:
             return
         self._pace.count(len(event.reports), sum(report.steps for report in event.reports))
+        self._elapsed = event.elapsed
+        if any(report.matches for report in event.reports):
+            return  # what these games say of the members comes with the next ratings
         self._note_best(event)
-        if not self._due():
+        self._say_best(event.population)
+
+    def _rated(self, population: Population) -> None:
+        """Ratings, where there are any, are made when all members that have played are known."""
+        if any(turn.deviation is not None for turn in population.latest):
+            self._turn, self._best = min(member.turns for member in population.members), best(population)
+            self._say_best(population)
+
+    def _say_best(self, population: Population) -> None:
+        if self._pace is None or not self._due():
             return
         one = self._best
         score = "no score yet" if one is None else f"best {formats.number(one.score)} (member {one.ref.member})"
-        self._say(f"turn {self._turn}: {score}; {self._pace.text(event.population, event.elapsed)}")
+        self._say(f"turn {self._turn}: {score}; {self._pace.text(population, self._elapsed)}")
 
     def _note_best(self, event: Reported) -> None:
         """Keep the best of this turn, so that it does not seem to fall while its member is the first in the next one."""

@@ -48,11 +48,9 @@ def ratings_table(data: dict[str, Json]) -> RenderableType:
         table.add_column(column, justify="right", no_wrap=True)
     for row in data["members"]:
         shares = [f"{row['bots'][bot]:.0%}" if bot in row["bots"] else "–" for bot in bots]
-        table.add_row(str(row["member"]), f"{row['rating']:.0f} ± {row['deviation']:.0f}", *shares)
-    if data["lead"] is None:
-        return table
-    first, second = (row["member"] for row in data["members"][:2])
-    return Group(table, Text(f"member {first} is better than member {second} with probability {data['lead']:.0%}"))
+        spread = f" ± {row['deviation']:.0f}" if row["deviation"] else ""
+        table.add_row(str(row["member"]), f"{row['rating']:.0f}{spread}", *shares)
+    return Group(table, Text(data["sentence"])) if data["sentence"] else table
 
 
 def members_table(data: dict[str, Json]) -> Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evolute.config.resolve import Config
-from evolute.core.events import Decided, Event, Progressed, Reported
+from evolute.core.events import Decided, Event, Progressed, Rated, Reported
 from evolute.core.lineage import origin
 from evolute.core.order import Order, Ref
 from evolute.core.population import Member, Population, best
@@ -40,7 +40,7 @@ class Watched:
         match event:
             case Progressed(refs=refs, share=share, note=note):
                 self._progress |= dict.fromkeys(refs, (share, note))
-            case Decided(population=population):
+            case Decided(population=population) | Rated(population=population):
                 self.population = population
             case Reported(reports=reports, population=population, elapsed=elapsed):
                 self.population, self.elapsed = population, elapsed

@@ -16,6 +16,7 @@ from evolute.core.resume import replay
 from evolute.core.solo import Solo
 from evolute.core.tree import Tree
 from evolute.runs import folders, shown
+from evolute.runs.rated import RunRatings
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
@@ -148,6 +149,11 @@ class Run:
 
     def _agent(self, turn: Turn) -> Agent:
         return Agent(self.folder, turn, self.learner, self.meta.greedy(turn.ref))
+
+    @cached_property
+    def ratings(self) -> RunRatings:
+        """The members by rating, the best first, in a run whose members play each other."""
+        return RunRatings.of(self.population)
 
     def frame(self) -> pandas.DataFrame:
         """Every finished turn as a row of a pandas DataFrame, read from the journal as it is now."""

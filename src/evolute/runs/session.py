@@ -14,7 +14,7 @@ from evolute.config.resolve import Config
 from evolute.config.settings import FIELDS, Change
 from evolute.core.amounts import number
 from evolute.core.durability import Keeper
-from evolute.core.events import Decided, Event, Notice, Notify, Progressed, Saved, silent
+from evolute.core.events import Decided, Event, Notice, Notify, Progressed, Rated, Saved, silent
 from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
 from evolute.core.order import Json
@@ -250,11 +250,14 @@ class Session:
         try:
             reason = loop.run()
             last = loop.ratings()
-            self._logs.finish(loop.population.rated({ref.member: rating for ref, rating in last.items()}))
+            rated = loop.population.rated({ref.member: rating for ref, rating in last.items()})
+            self._logs.finish(rated)
         except UnrepeatableError:
             return False
         finally:
             self._logs.close(loop.population)
+        if last:
+            self._watch(Rated(rated))
         ratings = [[*ref, *rating] for ref, rating in last.items()]
         with interrupts.allowed():
             evaluations = [] if ratings else self._evaluations()  # members of a game have played each other

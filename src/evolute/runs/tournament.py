@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from evolute.config.error import ConfigError
 from evolute.core.order import Hparams, Lineup, Match, Player, Ref
 from evolute.core.protocols import Progress, Seats, silently
-from evolute.core.rng import derive
+from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
+from evolute.ratings import bradley_terry, nash
+from evolute.ratings.alpha_rank import alpha_rank
+from evolute.ratings.bradley_terry import ANCHOR, Node
+from evolute.ratings.cycles import Cycle, strongest_cycle
+from evolute.ratings.games import Games
 from evolute.runs import folders
 from evolute.runs.assemble import assembled
 from evolute.runs.result import Run
@@ -38,32 +44,121 @@ class Entrant:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """What a tournament says of one player.
+
+    `mixture` is its share of the Nash mixture and `skill` what it gains against that, from -1 to 1; `alpha_rank` is its
+    share of the stationary distribution.
+    """
+
+    name: str
+    rating: float
+    deviation: float
+    mixture: float
+    skill: float
+    alpha_rank: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Tournament:
     """The entrants by name; wins[i, j] is how many of its games against j i has won, a draw being half a win."""
 
     names: tuple[str, ...]
     wins: Table
+    seed: int = 0
 
     @property
     def games(self) -> Table:
         """How many games each pair has played [entrant, entrant]."""
         return self.wins + self.wins.T
 
+    @property
+    def shares(self) -> Table:
+        """The share of games that each has won against each other one [entrant, entrant]; 0.5 where there were none."""
+        return np.where(self.games > 0, self.wins / np.maximum(self.games, 1), 0.5)
+
+    @property
+    def order(self) -> list[int]:
+        """The entrants by rating, the best first."""
+        return sorted(range(len(self.names)), key=lambda place: -self._fitted.mean[place])
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """What is to say of each, the best first."""
+        average, ranks, fitted = self._average, alpha_rank(nash.antisymmetric(self.shares)), self._fitted
+        return tuple(
+            Standing(
+                self.names[place],
+                float(fitted.mean[place]),
+                float(fitted.deviation[place]),
+                float(average.mixture[place]),
+                float(average.skill[place]),
+                float(ranks[place]),
+            )
+            for place in self.order
+        )
+
+    @cached_property
+    def mixture_interval(self) -> tuple[Table, Table]:
+        """Bounds that each share of the Nash mixture [entrant] lies between with 90 % probability, as results are by chance."""
+        mixture, _ = nash.intervals(self.wins, stream(self.seed, "intervals"))
+        return mixture.low, mixture.high
+
+    @property
+    def cycle(self) -> tuple[str, ...] | None:
+        """Three players each of which beats the next, and the last the first, if that is more than chance."""
+        found = self._cycle
+        return None if found is None or not found.alarm else tuple(self.names[place] for place in found.players)
+
+    @property
+    def certainty(self) -> float:
+        """How certain the least certain result of the most certain cycle is."""
+        return 0.0 if self._cycle is None else self._cycle.certainty
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.names))
+        rows = [
+            f"{place:>3}  {one.name:{width}}  {f'{one.rating:.0f} ± {one.deviation:.0f}':>12}  {one.mixture:>7.0%}"
+            f"  {one.alpha_rank:>10.0%}"
+            for place, one in enumerate(self.standings, start=1)
+        ]
+        head = f"{'':3}  {'player':{width}}  {'rating':>12}  {'mixture':>7}  {'alpha-rank':>10}"
+        circle = [] if self.cycle is None else [f"they go round in a circle: {' beats '.join([*self.cycle, self.cycle[0]])}"]
+        return "\n".join([f"tournament of {len(self.names)}, {self._most:,} games a pair", head, *rows, *circle])
+
+    @property
+    def _most(self) -> int:
+        return round(float(self.games.max(initial=0)))
+
+    @cached_property
+    def _fitted(self) -> bradley_terry.Ratings:
+        nodes = [ANCHOR if name == "random" else Node() for name in self.names]
+        return bradley_terry.fit(nodes, Games.of_table(self.wins))
+
+    @cached_property
+    def _average(self) -> nash.Average:
+        return nash.average(nash.antisymmetric(self.shares))
+
+    @cached_property
+    def _cycle(self) -> Cycle | None:
+        return strongest_cycle(self.wins)
+
 
 def tournament(
     paths: Sequence[Path],
     *,
     past: int = 0,
-    bots: Sequence[str] = (),
+    bots: Sequence[str] | Literal["all"] = (),
     games: int = GAMES,
     seed: int = 0,
     progress: Progress = silently,
 ) -> Tournament:
     """Games of every pair: the members of one run, or the best of several; `past` adds as many earlier states of each run."""
     learner = _learner(paths)
-    entrants = [*(one for path in paths for one in _entrants(path, past, alone=len(paths) == 1)), *map(Entrant, bots)]
+    named = learner.bots if bots == "all" else dict.fromkeys(bots)
+    entrants = [*(one for path in paths for one in _entrants(path, past, alone=len(paths) == 1)), *map(Entrant, named)]
     if len(entrants) < 2:
-        raise ConfigError("a tournament takes two or more: name another run, or add --past or --bot")
+        raise ConfigError("a tournament takes two or more: name another run, or add --past or --bots")
     wins = np.zeros((len(entrants), len(entrants)))
     hosts = [place for place, one in enumerate(entrants) if not one.is_bot]
     for done, place in enumerate(hosts):
@@ -73,7 +168,7 @@ def tournament(
         for other, share, number in shares:
             wins[place, other] += share * number
             wins[other, place] += (1 - share) * number
-    return Tournament(tuple(one.name for one in entrants), wins)
+    return Tournament(tuple(one.name for one in entrants), wins, seed)
 
 
 def _played(

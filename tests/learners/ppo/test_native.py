@@ -23,6 +23,8 @@ SHAPES = [
     (Network((40,), 19, widths=(5, 24), activation="relu"), 9),
     (Network((3,), 4, spread=4, widths=(130, 140)), 200),
     (Network((3,), 140, widths=(20,)), 128),
+    (Network((6,), 3, widths=(20, 9), channels=3), 50),
+    (Network((2,), 1, widths=(4,), activation="relu", channels=130), 9),
 ]
 
 
@@ -75,11 +77,12 @@ def test_so_it_does_in_any_shape(obs, widths, outputs, rows):
 
 
 @settings(max_examples=20, deadline=None)
-@example(obs=3, widths=(20,), outputs=140, rows=128, lanes=8)
-@example(obs=3, widths=(20, 130), outputs=2, rows=200, lanes=16)
-@given(obs=SIZE, widths=WIDTHS, outputs=SIZE, rows=SIZE, lanes=st.sampled_from([4, 8, 16]))
-def test_what_is_copied_or_turned_fits_its_room(obs, widths, outputs, rows, lanes):
-    layout = TwinLayout(Network((obs,), outputs, widths=widths), rows)
+@example(obs=3, widths=(20,), outputs=140, channels=1, rows=128, lanes=8)
+@example(obs=3, widths=(20,), outputs=2, channels=140, rows=128, lanes=8)
+@example(obs=3, widths=(20, 130), outputs=2, channels=1, rows=200, lanes=16)
+@given(obs=SIZE, widths=WIDTHS, outputs=SIZE, channels=SIZE, rows=SIZE, lanes=st.sampled_from([4, 8, 16]))
+def test_what_is_copied_or_turned_fits_its_room(obs, widths, outputs, channels, rows, lanes):
+    layout = TwinLayout(Network((obs,), outputs, widths=widths, channels=channels), rows)
     copied, transpose = matrices.Product._copied, matrices.transpose
     found = []
 

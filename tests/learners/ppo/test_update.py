@@ -11,7 +11,7 @@ from evolute.learners.kit.actions import Categories
 from evolute.learners.kit.networks import Network
 from evolute.learners.ppo import gae, minibatches, update
 from evolute.learners.ppo.rollout import Rollout
-from evolute.learners.ppo.settings import PPOSettings, Traced
+from evolute.learners.ppo.settings import NUMBERS, PPOSettings, Traced
 from evolute.learners.ppo.spec import PPOSpec
 from evolute.learners.ppo.train_state import TrainState
 
@@ -21,7 +21,7 @@ TIME, ENVS = 7, 3
 
 def traced(**settings):
     values = {**vars(PPOSettings()), "augmentation": 0, **settings}
-    return Traced(*(jnp.float32(values[name]) for name in Traced._fields))
+    return Traced(*(jnp.float32(values[name]) for name in NUMBERS))
 
 
 def rollout(**fields):
@@ -89,7 +89,7 @@ def begun(vector, steps):
 
 def numpy_loss(weights, played, advantage, h):
     """Of one minibatch that is the whole rollout, in float64."""
-    x, h = np.asarray(played.obs, float).reshape(-1, 4), Traced(*map(float, h))
+    x, h = np.asarray(played.obs, float).reshape(-1, 4), Traced(*map(float, h[: len(NUMBERS)]))
 
     def net(name, head):
         y = x

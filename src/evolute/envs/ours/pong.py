@@ -148,14 +148,18 @@ class Pong:
 
 
 class PongGame:
-    """The same game with both seats to be played: left and right, each of which sees itself on the left."""
+    """The same game with both seats to be played: left and right, each of which sees itself on the left.
+
+    With `distance` there is a second channel of the reward, which misleads: how far a bat is from being level with the ball, in
+    halves of the arena.
+    """
 
     teams = (0, 1)
     actors = 2
     zero_sum = True
-    channels: tuple[str, ...] = ()
 
-    def __init__(self) -> None:
+    def __init__(self, *, distance: bool = False) -> None:
+        self.channels: tuple[str, ...] = ("point", "distance") if distance else ()
         alone = Pong()
         self.observation_space, self.action_space = alone.observation_space, alone.action_space
         self.bots: Mapping[str, Bot] = {"built_in": _rule}
@@ -167,6 +171,8 @@ class PongGame:
     def step(self, key: jax.Array, state: State, actions: jax.Array) -> Tick:
         played = play(state, actions[0], actions[1])
         reward = jnp.stack([played.reward, -played.reward])
+        if self.channels:
+            reward = jnp.stack([reward, jnp.abs(played.state.bats - played.state.ball[0, 1]) / _MIDDLE], axis=1)
         return Tick(played.state, _both(played.left, played.right), reward, played.terminated, jnp.bool_(False))
 
     def frame(self, state: State) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -54,8 +54,11 @@ def outputs(spec: PolicySpec, weights: Weights, obs: jax.Array) -> jax.Array:
 @cache
 def description(spec: PolicySpec) -> dict[str, Any]:
     """What an exported policy is made of, besides its weights, as plain values."""
+    network = _lists(asdict(spec.network))
+    if not spec.network.channels:
+        del network["channels"]  # as in states from before there were channels
     return {
-        "network": _lists(asdict(spec.network)),
+        "network": network,
         "actions": _described_actions(spec.actions),
         "strides": torsos.strides(spec.network.torso),
     }

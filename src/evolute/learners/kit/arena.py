@@ -17,12 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.envs.game import Bot, Game, Situation, Tick, View
+from evolute.envs.host_game import HostGame
 from evolute.envs.interface import Step
 from evolute.learners.kit import acting, networks
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.actions import Gaussian, masked
 from evolute.learners.kit.evaluation import Player
-from evolute.learners.kit.jax_envs import where
+from evolute.learners.kit.jax_envs import picked, where
 
 LIVE, RANDOM = 0, -1
 """In a line-up: the learning member itself, and the bot that plays at random. Frozen players are 1, 2, …; the game's own bots
@@ -81,10 +82,20 @@ class Arena:
     lineups: jax.Array
     copies: int
     paired: bool = False
+    channels: tuple[int, ...] = ()
+    """Which channels of the reward it gives, on a last axis; the first alone, without it, if there are none."""
 
     @classmethod
     def of(
-        cls, game: Game, spec: PolicySpec, live: Player, opponents: Opponents, copies: int, *, paired: bool = False
+        cls,
+        game: Game,
+        spec: PolicySpec,
+        live: Player,
+        opponents: Opponents,
+        copies: int,
+        *,
+        paired: bool = False,
+        channels: tuple[int, ...] = (),
     ) -> Arena:
         """The world of a member that is `live`, with its opponents."""
         rows = jnp.maximum(opponents.lineups, LIVE)
@@ -96,7 +107,7 @@ class Arena:
 
         tables, others = opponents.lineups.shape
         players = [[seated(table, other) for other in range(others)] for table in range(tables)]
-        return cls(game, spec, players, opponents.lineups, copies, paired)
+        return cls(game, spec, players, opponents.lineups, copies, paired, channels)
 
     @property
     def seats(self) -> int:
@@ -149,7 +160,8 @@ class Arena:
         if self.game.actors > 1:
             states = dealt(key)
             return states, self._obs(states)
-        nothing, no = jnp.zeros((self.envs, 2) if self.paired else self.envs), jnp.zeros(self.envs, bool)
+        width = 2 if self.paired else len(self.channels)
+        nothing, no = jnp.zeros((self.envs, width) if width else self.envs), jnp.zeros(self.envs, bool)
 
         def begun(number: jax.Array) -> tuple[Seated, jax.Array]:
             dealing, moving = jax.random.split(jax.random.fold_in(key, number))
@@ -236,7 +248,7 @@ class Arena:
     def _by_bots(self, key: jax.Array, other: int, situation: Situation, action: jax.Array) -> jax.Array:
         """The actions with those of bots in their places; a bot that sits nowhere is not asked."""
         lineup = jnp.repeat(self.lineups[:, other], self.copies)
-        bots: list[Bot] = [partial(_at_random, self.spec), *self.game.bots.values()]
+        bots: list[Bot] = [lambda key, asked: at_random(self.spec, key, asked.legal), *self.game.bots.values()]
         for number, bot in enumerate(bots):
             chosen = lineup == RANDOM - number
             asked = partial(self._asked, bot, jax.random.fold_in(key, 1 + number), situation, chosen)
@@ -264,8 +276,8 @@ class Arena:
         return _of_actor(states.view.obs, self._own_actor(states))
 
     def _own_reward(self, tick: Tick, seat: jax.Array) -> jax.Array:
-        """The member's rewards [game], or [game, 2] with its lead if the games are paired."""
-        reward = (tick.reward[..., 0] if self.game.channels else tick.reward).astype(jnp.float32)
+        """The member's rewards [game(, channel)], or [game, 2] with its lead if the games are paired."""
+        reward = (picked(tick.reward, self.channels) if self.game.channels else tick.reward).astype(jnp.float32)
         own = _of_actor(reward, seat)
         if not self.paired:
             return own
@@ -273,7 +285,9 @@ class Arena:
         return jnp.stack([own, own - rivals], axis=1)
 
 
-def lineup_numbers(game: Game, lineups: Sequence[Sequence[Any]], frozen: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.int32]]:
+def lineup_numbers(
+    game: Game | HostGame, lineups: Sequence[Sequence[Any]], frozen: Sequence[Any]
+) -> np.ndarray[Any, np.dtype[np.int32]]:
     """Line-ups of players as numbers; `frozen` are the states, in order. Raises ValueError for a bot that the game has not."""
     bots = {"random": RANDOM, **{name: RANDOM - 1 - place for place, name in enumerate(game.bots)}}
     numbers: dict[Any, int] = {None: LIVE, **bots, **{ref: 1 + place for place, ref in enumerate(frozen)}}
@@ -282,18 +296,18 @@ def lineup_numbers(game: Game, lineups: Sequence[Sequence[Any]], frozen: Sequenc
     return np.array([[numbers[player] for player in lineup] for lineup in lineups], np.int32)
 
 
-def has_legal(game: Game) -> bool:
+def has_legal(game: Game | HostGame) -> bool:
     """Whether a game says which actions are legal."""
-    return jax.eval_shape(game.reset, jax.random.key(0))[1].legal is not None
+    return game.has_legal if isinstance(game, HostGame) else jax.eval_shape(game.reset, jax.random.key(0))[1].legal is not None
 
 
-def _at_random(spec: PolicySpec, key: jax.Array, situation: Situation) -> jax.Array:
-    """An action that is legal, each as likely as any other; of continuous ones, each number between its bounds."""
+def at_random(spec: PolicySpec, key: jax.Array, legal: jax.Array | None) -> jax.Array:
+    """A random action that is legal, each as likely as any other; of continuous ones, each number between its bounds."""
     actions = spec.actions
     if isinstance(actions, Gaussian):
         low, high = np.asarray(actions.low, np.float32), np.asarray(actions.high, np.float32)
         return jax.random.uniform(key, low.shape, minval=low, maxval=high).reshape(actions.shape)
-    outputs = masked(jnp.zeros(actions.outputs), situation.legal)
+    outputs = masked(jnp.zeros(actions.outputs), legal)
     drawn: jax.Array = actions.to_env(actions.sample({}, outputs, actions.noise(key, ())))
     return drawn
 

@@ -10,34 +10,37 @@ import numpy as np
 
 
 class EpisodeStats(NamedTuple):
-    """The last returns and lengths, in a ring, and how many episodes ended."""
+    """The last returns [episode(, channel)] and lengths, in a ring, and how many episodes ended."""
 
     returns: Any
     lengths: Any
     count: Any
 
 
-def blank(ring: int) -> EpisodeStats:
+def blank(ring: int, channels: int = 0) -> EpisodeStats:
     """Before a turn, on the host."""
     zeros = np.zeros(ring, np.float32)
-    return EpisodeStats(zeros, zeros, np.int32(0))
+    return EpisodeStats(np.zeros((ring, channels), np.float32) if channels else zeros, zeros, np.int32(0))
 
 
 def updated(stats: EpisodeStats, ends: jax.Array, returned: jax.Array, length: jax.Array) -> EpisodeStats:
-    """After a rollout; `returned` and `length` are those of running episodes at each step [time, env]."""
+    """After a rollout; `returned` and `length` are those of running episodes at each step [time, env, …]."""
     ring = stats.returns.shape[0]
     ended = ends.ravel() > 0
     rank = jnp.cumsum(ended)
     total = rank[-1]
     place = jnp.where(ended & (rank > total - ring), (stats.count + rank - 1) % ring, ring)
     return EpisodeStats(
-        stats.returns.at[place].set(returned.ravel(), mode="drop"),
+        stats.returns.at[place].set(returned.reshape((-1, *returned.shape[2:])), mode="drop"),
         stats.lengths.at[place].set(length.ravel(), mode="drop"),
         stats.count + total,
     )
 
 
-def means(stats: EpisodeStats) -> tuple[float | None, float | None]:
-    """The mean return and length of the last episodes, if any ended."""
+def means(stats: EpisodeStats) -> tuple[list[float] | None, float | None]:
+    """The mean return of the last episodes, one for each channel, and their mean length, if any ended."""
     kept = min(int(stats.count), len(stats.returns))
-    return (float(np.mean(stats.returns[:kept])), float(np.mean(stats.lengths[:kept]))) if kept else (None, None)
+    if not kept:
+        return None, None
+    by_channel = stats.returns[:kept].reshape((kept, -1)).T
+    return [float(np.mean(returns)) for returns in by_channel], float(np.mean(stats.lengths[:kept]))

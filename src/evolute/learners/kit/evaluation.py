@@ -14,7 +14,7 @@ from evolute.core.protocols import Progress
 from evolute.envs.interface import JaxEnv
 from evolute.learners.kit import acting, members, networks
 from evolute.learners.kit.acting import PolicySpec
-from evolute.learners.kit.jax_envs import where
+from evolute.learners.kit.jax_envs import Copies, where
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data, stacked, unstacked
@@ -67,7 +67,8 @@ def _play(
     count = results.returns.shape[0]
     weights = networks.unpacked(spec.network, player.weights)
     seen = acting.preprocessing(spec, player.moments, player.normalize_obs)
-    states, obs = jax.vmap(env.reset)(jax.random.split(jax.random.fold_in(key, 0), count))
+    world = Copies(env, count)
+    states, obs = world.reset(jax.random.fold_in(key, 0))
 
     def runs(carried: tuple[Any, ...]) -> Any:
         time, _, _, _, alive, _ = carried
@@ -79,7 +80,7 @@ def _play(
         outputs, memory = networks.policy(spec.network, weights, seen(obs), memory)
         noise = spec.actions.noise(drawing, (count,))
         action = spec.actions.mode(weights, outputs) if greedy else spec.actions.sample(weights, outputs, noise)
-        moved = jax.vmap(env.step)(jax.random.split(stepping, count), states, spec.actions.to_env(action))
+        moved = world.step(stepping, states, spec.actions.to_env(action))
         states, obs = jax.tree.map(lambda new, old: where(alive, new, old), (moved.state, moved.obs), (states, obs))
         results = EpisodeResults(results.returns + moved.reward * alive, results.lengths + alive)
         return time + 1, states, obs, memory, alive & ~(moved.terminated | moved.truncated), results

@@ -13,6 +13,7 @@ import numpy as np
 from evolute.core.protocols import Progress
 from evolute.learners.kit import acting, members, networks
 from evolute.learners.kit.acting import PolicySpec
+from evolute.learners.kit.actions import masked
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.programs import Programs
@@ -31,7 +32,7 @@ class Acted(NamedTuple):
 class ActInputs(NamedTuple):
     """What a member acts on, [env, …]: its weights, noise for several steps [time, env, …], and what it observes.
 
-    `first` is 1 where an episode begins.
+    `first` is 1 where an episode begins; `legal` is None where every action always is.
     """
 
     weights: Any
@@ -40,6 +41,7 @@ class ActInputs(NamedTuple):
     noise: Any
     obs: Any
     first: Any
+    legal: Any = None
 
 
 def _act(spec: PolicySpec, greedy: bool, acted: Acted, inputs: ActInputs, time: jax.Array) -> Acted:
@@ -51,6 +53,7 @@ def _act(spec: PolicySpec, greedy: bool, acted: Acted, inputs: ActInputs, time: 
         outputs, memory = networks.policy(spec.network, weights, obs, memory)
     else:
         outputs = acting.outputs(spec, weights, obs)
+    outputs = masked(outputs, inputs.legal)
     action = spec.actions.mode(weights, outputs) if greedy else spec.actions.sample(weights, outputs, inputs.noise[time])
     return Acted(jnp.concatenate([action, outputs], axis=-1), memory)
 
@@ -97,10 +100,11 @@ class HostPolicy:
             self.noise = call(name, function, self.rows, self.noise, self.keys, np.int32(number), self.progress)
         self.inputs = self._placed((*players, self.noise))
 
-    def __call__(self, obs: Array, first: Array, time: int) -> Array:
-        """Actions and outputs side by side, [member, env, …]."""
+    def __call__(self, obs: Array, first: Array, time: int, legal: Array | None = None) -> Array:
+        """Actions and outputs side by side, [member, env, …]; `legal` [member, env, action] says what may be done."""
         assert self.inputs is not None
-        inputs = ActInputs(*self.inputs, padded(obs, self.capacity), padded(first, self.capacity))
+        allowed = None if legal is None else padded(legal, self.capacity)
+        inputs = ActInputs(*self.inputs, padded(obs, self.capacity), padded(first, self.capacity), allowed)
         arguments = (self.filled, self.acted, inputs, np.int32(time))
         if self._program is None:
             function, name = partial(_act, self.spec, self.greedy), ("act", self.spec, self.greedy)

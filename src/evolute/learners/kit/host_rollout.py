@@ -10,6 +10,7 @@ from evolute.envs.interface import Vector
 from evolute.learners.kit.episodes import Array, Episodes
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.host_acting import HostPolicy
+from evolute.learners.kit.host_arena import HostArena
 
 
 class Trajectory(NamedTuple):
@@ -29,10 +30,11 @@ class Trajectory(NamedTuple):
 
 
 class Collector:
-    """Steps the environments of all members, rollout after rollout."""
+    """Steps the environments of all members, rollout after rollout; those of a game may say what is legal."""
 
     def __init__(self, vector: Vector, policy: HostPolicy, episodes: Episodes, unroll: int) -> None:
         self.vector, self.policy, self.episodes, self.unroll = vector, policy, episodes, unroll
+        self.arena = vector if isinstance(vector, HostArena) else None
         self.shape = (episodes.members, episodes.envs)
         self._obs = vector.reset()
         self._first, self._valid = np.ones(self.shape, np.float32), np.ones(self.shape, np.float32)
@@ -49,10 +51,13 @@ class Collector:
         firsts = np.zeros((policy.capacity, unroll + 1, envs), np.float32)
         memory = np.array(policy.acted.memory)
         policy.begin(players, number)
+        if self.arena is not None:
+            self.arena.begin(players)
         for time in range(unroll):
             now = self._by_member(obs)
             seen[:rows, time], firsts[:rows, time] = now, first
-            step = policy(now, first, time)
+            legal = None if self.arena is None else self.arena.legal
+            step = policy(now, first, time, None if legal is None else self._by_member(legal))
             obs, gained, ended, over = self.episodes.step(self.vector, policy.to_env(step), valid)
             acted[:rows, time], reward[:rows, time] = step, gained
             terminated[:rows, time], ends[:rows, time] = over, ended

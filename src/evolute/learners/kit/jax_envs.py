@@ -11,13 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.envs.interface import JaxEnv, Step
+from evolute.envs.interface import JaxEnv, Step, channels_of
 
 
 class EnvStates(NamedTuple):
     """A member's environments between two turns, [env, …]: their states as leaves, what they show, and their running episodes.
 
-    `first` is 1 where an episode begins, `memory` the policy's, `discounted` the discounted return so far.
+    `first` is 1 where an episode begins, `memory` the policy's, `discounted` the discounted return so far. Returns are
+    [env, channel] where rewards have channels.
     """
 
     states: list[Any]
@@ -50,16 +51,18 @@ class World(Protocol):
 
 @dataclass(frozen=True)
 class Copies:
-    """Several copies of one environment."""
+    """Several copies of one environment. Of rewards with channels it gives those in `channels`, or the first alone."""
 
     env: JaxEnv
     envs: int
+    channels: tuple[int, ...] = ()
 
     def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
         return jax.vmap(self.env.reset)(jax.random.split(key, self.envs))
 
     def step(self, key: jax.Array, states: Any, action: jax.Array) -> Step:
-        return jax.vmap(self.env.step)(jax.random.split(key, self.envs), states, action)
+        step = jax.vmap(self.env.step)(jax.random.split(key, self.envs), states, action)
+        return step._replace(reward=picked(step.reward, self.channels)) if channels_of(self.env) else step
 
     def restart(self, key: jax.Array, states: Any) -> tuple[Any, jax.Array]:
         return self.reset(key)
@@ -68,16 +71,17 @@ class Copies:
         return None
 
 
-def started(world: World, units: int, key: jax.Array) -> EnvStates:
+def started(world: World, units: int, key: jax.Array, channels: int = 0) -> EnvStates:
     """Environments at the beginning of their first episodes; `units` is the width of the policy's memory."""
     states, obs = world.reset(jax.random.fold_in(key, jnp.int32(0)))
     zeros, memory = jnp.zeros(world.envs), jnp.zeros((world.envs, units))
-    return EnvStates(jax.tree.leaves(states), obs, memory, jnp.ones(world.envs), zeros, zeros, zeros)
+    nothing = jnp.zeros((world.envs, channels)) if channels else zeros
+    return EnvStates(jax.tree.leaves(states), obs, memory, jnp.ones(world.envs), nothing, zeros, nothing)
 
 
-def blank(world: World, units: int) -> EnvStates:
+def blank(world: World, units: int, channels: int = 0) -> EnvStates:
     """Zeros of the right shapes, on the host, to be started inside the program."""
-    shapes = jax.eval_shape(lambda: started(world, units, jax.random.key(0)))
+    shapes = jax.eval_shape(lambda: started(world, units, jax.random.key(0), channels))
     zeros: EnvStates = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
     return zeros
 
@@ -108,6 +112,11 @@ def restarted(world: World, moved: Step, ended: jax.Array, key: jax.Array, numbe
 
     leaves, obs = jax.lax.cond(jnp.any(ended), fresh, lambda: (jax.tree.leaves(moved.state), moved.obs))
     return leaves, obs
+
+
+def picked(reward: jax.Array, channels: tuple[int, ...]) -> jax.Array:
+    """These channels of rewards [..., channel], or the first alone, without an axis, if there are none."""
+    return reward[..., np.array(channels)] if channels else reward[..., 0]
 
 
 def where(chosen: jax.Array, one: jax.Array, other: jax.Array) -> jax.Array:

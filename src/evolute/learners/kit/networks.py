@@ -7,7 +7,7 @@ Where policy and value are twins, dense networks of one shape, their layers lie 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -38,6 +38,8 @@ class Network:
     """Units of the recurrent layer, or 0 for a policy without memory."""
     shared: bool = False
     """Whether policy and value share all but their heads; those with memory do."""
+    channels: int = 0
+    """How many values there are, one for each channel of the reward, on a last axis [channel]; 0: a single one, without it."""
 
     @property
     def torso(self) -> Torso:
@@ -47,6 +49,11 @@ class Network:
     def twin(self) -> bool:
         """Whether policy and value are two dense networks of one shape."""
         return self.kind == "mlp" and not self.shared
+
+    @property
+    def values(self) -> int:
+        """The size of the value's head."""
+        return max(self.channels, 1)
 
     @property
     def units(self) -> int:
@@ -64,7 +71,7 @@ def parts(network: Network) -> list[Part]:
         listed += weights.dense(f"{MEMORY}/in", width, 3 * network.memory, 1.0)
         listed += weights.dense(f"{MEMORY}/h", network.memory, 3 * network.memory, 1.0)
         width = network.memory
-    listed += [*weights.dense(POLICY, width, network.outputs, 0.01), *weights.dense(VALUE, width, 1, 1.0)]
+    listed += [*weights.dense(POLICY, width, network.outputs, 0.01), *weights.dense(VALUE, width, network.values, 1.0)]
     return [*listed, Part("log_std", (network.spread,))] if network.spread else listed
 
 
@@ -105,7 +112,8 @@ def grouped(network: Network, vector: jax.Array) -> dict[str, jax.Array]:
 
 
 def twins(network: Network, weights: Weights, obs: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Outputs [output, batch] and values [batch] of twins, from observations [feature, batch] and `grouped` weights."""
+    """Outputs [output, batch] and values [(channel,) batch] of twins, from observations [feature, batch] and `grouped`
+    weights."""
     act = ACTIVATIONS[network.activation]
     x = act(jnp.tensordot(weights["twins/dense0/w"], obs, axes=((1,), (0,))) + weights["twins/dense0/b"][..., None])
     for place in range(1, len(network.widths)):
@@ -116,7 +124,7 @@ def twins(network: Network, weights: Weights, obs: jax.Array) -> tuple[jax.Array
     heads = jnp.concatenate([policy, value], axis=1)
     bias = jnp.concatenate([weights["policy/b"], weights["value/b"]])
     outputs = layers.column_product(heads[None], x.reshape((1, 2 * width, -1)))[0] + bias[:, None]
-    return outputs[:-1], outputs[-1]
+    return (outputs[: -network.channels], outputs[-network.channels :]) if network.channels else (outputs[:-1], outputs[-1])
 
 
 def policy(network: Network, weights: Weights, obs: jax.Array, memory: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -126,9 +134,9 @@ def policy(network: Network, weights: Weights, obs: jax.Array, memory: jax.Array
 
 
 def value(network: Network, weights: Weights, obs: jax.Array, memory: jax.Array) -> jax.Array:
-    """The value of each observation [batch]."""
+    """The value of each observation [batch(, channel)]."""
     features, _ = _remembered(network, weights, _features(network, weights, CRITIC, obs), memory)
-    return layers.affine(weights, VALUE, features)[..., 0]
+    return _value_head(network, weights, features)
 
 
 def both(network: Network, weights: Weights, obs: jax.Array, memory: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -136,7 +144,7 @@ def both(network: Network, weights: Weights, obs: jax.Array, memory: jax.Array) 
     if not network.shared:
         return policy(network, weights, obs, memory)[0], value(network, weights, obs, memory), memory
     features, memory = _remembered(network, weights, _features(network, weights, ACTOR, obs), memory)
-    return layers.affine(weights, POLICY, features), layers.affine(weights, VALUE, features)[..., 0], memory
+    return layers.affine(weights, POLICY, features), _value_head(network, weights, features), memory
 
 
 def along(
@@ -151,11 +159,25 @@ def along(
         return memory, memory
 
     features = jax.lax.scan(step, memory, (features, first))[1]
-    return layers.affine(weights, POLICY, features), layers.affine(weights, VALUE, features)[..., 0]
+    return layers.affine(weights, POLICY, features), _value_head(network, weights, features)
+
+
+def with_one_value(network: Network, vector: Any) -> tuple[Network, Any]:
+    """A network and its weights without the values of all channels but the first: it acts as before."""
+    if not network.channels:
+        return network, vector
+    arrays = unpacked(network, vector)
+    arrays |= {f"{VALUE}/w": arrays[f"{VALUE}/w"][:, :1], f"{VALUE}/b": arrays[f"{VALUE}/b"][:1]}
+    return replace(network, channels=0), np.concatenate([array.ravel() for array in arrays.values()])
 
 
 def _features(network: Network, weights: Weights, torso: str, obs: jax.Array) -> jax.Array:
     return torsos.features(network.torso, weights, SHARED if network.shared else torso, obs)
+
+
+def _value_head(network: Network, weights: Weights, features: jax.Array) -> jax.Array:
+    values = layers.affine(weights, VALUE, features)
+    return values if network.channels else values[..., 0]
 
 
 def _remembered(network: Network, weights: Weights, features: jax.Array, memory: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def ppo(*, env: EnvSpec, settings: PPOSettings) -> Learner[Any]:
     """Proximal policy optimisation (Schulman et al. 2017), one compiled program for all members."""
-    from evolute.envs.interface import HostEnv
+    from evolute.envs.interface import HostEnv, channels_of
     from evolute.envs.make import make_env, resolve_name, spec_for_testing
     from evolute.learners.kit.native import support
     from evolute.learners.kit.programs import Programs
@@ -41,21 +41,33 @@ def ppo(*, env: EnvSpec, settings: PPOSettings) -> Learner[Any]:
     test_env = make_env(unseen) if settings.test_episodes and unseen is not None else None
     test_runner = HostRunner(programs, test_env) if isinstance(test_env, HostEnv) else None
     spaces = (train_env.observation_space, train_env.action_space)
-    return PPO(runner, *spaces, settings, choices, masked=on_host, test_runner=test_runner)
+    channels = () if isinstance(train_env, HostEnv) else channels_of(train_env)
+    return PPO(runner, *spaces, settings, choices, masked=on_host, channels=channels, test_runner=test_runner)
 
 
 def _in_game(
     spec: EnvSpec, how: GameSpec, settings: PPOSettings, choices: Mapping[str, Json], programs: Programs
 ) -> Learner[Any]:
     """The learner whose members take seats in a game."""
+    from evolute.envs.host_game import HostGame
     from evolute.envs.make import make_game
     from evolute.learners.kit.arena import has_legal, lineup_numbers
     from evolute.learners.ppo.game_runner import GameRunner
+    from evolute.learners.ppo.host_game_runner import HostGameRunner
     from evolute.learners.ppo.learner import PPO
 
     game = make_game(spec)
     lineup_numbers(game, [how.anchors], [])  # may refuse
-    spaces, runner = (game.observation_space, game.action_space), GameRunner(programs, game, how)
     return PPO(
-        runner, *spaces, settings, choices, legal=has_legal(game), tables=how.tables, teams=game.teams, links=("opponents",)
+        HostGameRunner(programs, game, how) if isinstance(game, HostGame) else GameRunner(programs, game, how),
+        game.observation_space,
+        game.action_space,
+        settings,
+        choices,
+        masked=isinstance(game, HostGame),
+        legal=has_legal(game),
+        channels=() if isinstance(game, HostGame) else tuple(game.channels),
+        tables=how.tables,
+        teams=game.teams,
+        links=("opponents",),
     )

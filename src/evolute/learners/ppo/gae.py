@@ -5,15 +5,19 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from evolute.learners.ppo.rollout import Rollout
+from evolute.learners.ppo.rollout import Rollout, discounts, per_channel
 from evolute.learners.ppo.settings import Traced
 
 
 def advantages(rollout: Rollout, last_value: jax.Array, h: Traced) -> jax.Array:
-    """The advantages of a rollout's actions [time, env]; `last_value` is that of the observations after it [env]."""
+    """The advantages of a rollout's actions [time, env(, channel)], those of each reward channel with its own discount.
+
+    `last_value` is that of the observations after it [env(, channel)].
+    """
+    discount = discounts(h)
     following = jnp.concatenate([rollout.value[1:], last_value[None]])
-    delta = rollout.reward + rollout.extra + h.discount * following * rollout.follows - rollout.value
-    decay = h.discount * h.gae_lambda * (1 - rollout.ends)
+    delta = rollout.reward + rollout.extra + discount * following * per_channel(rollout.follows, following) - rollout.value
+    decay = discount * h.gae_lambda * (1 - per_channel(rollout.ends, following))
 
     def backward(after: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         here = now[0] + now[1] * after

@@ -50,7 +50,7 @@ class HostRunner:
         ring: int,
         progress: Progress,
     ) -> list[TurnResult]:
-        turn = _Turn(self.programs, spec, states, assignments, progress)
+        turn = HostTurn(self.programs, spec, states, assignments, progress)
         with contextlib.closing(self.env.vector(env_seeds([one.seed for one in assignments], spec.envs))) as vector:
             return turn.run(vector, ring)
 
@@ -61,7 +61,7 @@ class HostRunner:
         return evaluate(unroll=spec.unroll, greedy=greedy, seed=seed, progress=progress)
 
 
-class _Turn:
+class HostTurn:
     """One turn of a cohort: rollouts and updates, alternately."""
 
     def __init__(

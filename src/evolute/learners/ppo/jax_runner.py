@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from evolute.core.protocols import Progress
-from evolute.envs.interface import JaxEnv
+from evolute.envs.interface import JaxEnv, channels_of
 from evolute.learners.kit import evaluation, jax_envs
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.jax_envs import Copies, EnvStates
@@ -19,6 +19,7 @@ from evolute.learners.ppo import turn_stats
 from evolute.learners.ppo.chunks import Chunks
 from evolute.learners.ppo.jax_turn import Inputs, Row, Surroundings
 from evolute.learners.ppo.runner import Assignment, TurnResult
+from evolute.learners.ppo.settings import packed
 from evolute.learners.ppo.spec import PPOSpec
 from evolute.learners.ppo.train_state import MemberState
 
@@ -45,11 +46,11 @@ class JaxRunner:
         ring: int,
         progress: Progress,
     ) -> list[TurnResult]:
-        blank, stats = self._blank(spec), turn_stats.blank(ring)
+        blank, stats = self._blank(spec), turn_stats.blank(ring, len(spec.channels))
         envs = [state.envs if jax_envs.fits(state.envs, blank) else None for state in states]
         rows = [Row(state.train, own or blank, stats) for state, own in zip(states, envs, strict=True)]
         inputs = [
-            Inputs(key_data(one.seed), np.array(one.hparams), np.int32(own is None), np.int32(one.updates))
+            Inputs(key_data(one.seed), packed(one.hparams), np.int32(own is None), np.int32(one.updates))
             for one, own in zip(assignments, envs, strict=True)
         ]
         after = self._chunks.advance(spec, self._surroundings(spec), rows, inputs, progress)
@@ -62,9 +63,14 @@ class JaxRunner:
         return evaluate(greedy=greedy, seed=seed, progress=progress)
 
     def _surroundings(self, spec: PPOSpec) -> Surroundings:
-        return lambda player, opponents: Copies(self.env, spec.envs)
+        world = self._copies(spec)
+        return lambda player, opponents: world
 
     def _blank(self, spec: PPOSpec) -> EnvStates:
         if spec not in self._blanks:
-            self._blanks[spec] = jax_envs.blank(Copies(self.env, spec.envs), spec.network.units)
+            self._blanks[spec] = jax_envs.blank(self._copies(spec), spec.network.units, len(spec.channels))
         return self._blanks[spec]
+
+    def _copies(self, spec: PPOSpec) -> Copies:
+        every = channels_of(self.env)
+        return Copies(self.env, spec.envs, tuple(every.index(name) for name in spec.channels))

@@ -14,8 +14,8 @@ from evolute.learners.kit.arena import Opponents
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.jax_envs import EnvStates, World
 from evolute.learners.kit.weights import Weights
-from evolute.learners.ppo.rollout import Rollout, normalised
-from evolute.learners.ppo.settings import Traced
+from evolute.learners.ppo.rollout import Rollout, discounts, normalised, per_channel
+from evolute.learners.ppo.settings import Traced, unpacked
 from evolute.learners.ppo.spec import PPOSpec
 from evolute.learners.ppo.train_state import TrainState
 from evolute.learners.ppo.turn_stats import UNKNOWN, TurnStats
@@ -57,14 +57,14 @@ Surroundings = Callable[[Player, Any], World]
 def updates(spec: PPOSpec, surroundings: Surroundings, row: Row, inputs: Inputs, chunk: Chunk) -> Row:
     """Some of the updates of one member's turn."""
     key = jax.random.wrap_key_data(inputs.key)
-    hparams = Traced(*(inputs.hparams[place] for place in range(len(Traced._fields))))
+    hparams = unpacked(inputs.hparams, len(spec.channels))
     begin = (inputs.fresh > 0) & (chunk.start == 0)
 
     def world(train: TrainState) -> World:
         return surroundings(Player(train.adam.weights, train.obs, hparams.normalize_obs), inputs.opponents)
 
     def started() -> EnvStates:
-        return jax_envs.started(world(row.train), spec.network.units, jax.random.fold_in(key, 0))
+        return jax_envs.started(world(row.train), spec.network.units, jax.random.fold_in(key, 0), len(spec.channels))
 
     def update(number: jax.Array, row: Row) -> Row:
         return _update(spec, world(row.train), row, hparams, jax.random.fold_in(key, chunk.start + number + 1))
@@ -85,7 +85,7 @@ def _update(spec: PPOSpec, world: World, row: Row, h: Traced, key: jax.Array) ->
 
 
 def _counted(stats: TurnStats, rollout: Rollout, returned: jax.Array, length: jax.Array, losses: jax.Array) -> TurnStats:
-    """The statistics after an update; `returned` and `length` are those of running episodes at each step [time, env]."""
+    """The statistics after an update; `returned` and `length` are those of running episodes at each step."""
     finite = stats.finite * jnp.isfinite(jnp.sum(rollout.reward) + jnp.sum(rollout.value))
     trouble = jax.lax.cond(finite < stats.finite, lambda: _located(rollout, stats.updates), lambda: stats.trouble)
     episodes = episode_stats.updated(stats.episodes, rollout.ends, returned, length)
@@ -97,9 +97,9 @@ def _located(rollout: Rollout, updates: jax.Array) -> jax.Array:
 
     Observations were given by the step before the one that acts upon them.
     """
-    time, envs = rollout.reward.shape
-    seen = jnp.isfinite(rollout.obs.reshape((time, envs, -1))).all(axis=-1)
-    bad = ~jnp.stack([seen, jnp.isfinite(rollout.value), jnp.isfinite(rollout.reward)], axis=1)
+    time, envs = rollout.reward.shape[:2]
+    suspects = (x.reshape((time, envs, -1)) for x in (rollout.obs, rollout.value, rollout.reward))
+    bad = ~jnp.stack([jnp.isfinite(x).all(axis=-1) for x in suspects], axis=1)
     place = jnp.argmax(bad.ravel()).astype(jnp.int32)
     step, suspect, env = place // (3 * envs), place // envs % 3, place % envs
     found = jnp.stack([suspect, env, updates * time + step + (suspect > 0)]).astype(jnp.int32)
@@ -131,14 +131,16 @@ def _collect(
         cut = moved.truncated & ~moved.terminated
 
         def beyond() -> Any:
-            return h.discount * cut * networks.value(spec.network, weights, seen(moved.obs), memory)
+            return discounts(h) * per_channel(cut, reward) * networks.value(spec.network, weights, seen(moved.obs), memory)
 
-        extra = jax.lax.cond(jnp.any(cut), beyond, lambda: jnp.zeros(spec.envs))
+        extra = jax.lax.cond(jnp.any(cut), beyond, lambda: jnp.zeros(reward.shape))
         states, obs = jax_envs.restarted(world, moved, ended, stepping, 2 * time + 1)
         returned, length = envs.episode_return + reward, envs.episode_length + 1
         ends = ended.astype(jnp.float32)
         row = (envs.obs, action, outputs, value, reward, extra, ends, returned, length)
-        return EnvStates(states, obs, memory, ends, returned * (1 - ends), length * (1 - ends), envs.discounted), row
+        going = 1 - ends
+        running = returned * per_channel(going, returned), length * going
+        return EnvStates(states, obs, memory, ends, *running, envs.discounted), row
 
     noise = spec.actions.noise(acting_key, (spec.unroll, spec.envs))
     after, rows = jax.lax.scan(step, envs, (noise, jnp.arange(spec.unroll)))
@@ -157,11 +159,12 @@ def _values(
     value: jax.Array | None,
     after: EnvStates,
 ) -> tuple[jax.Array, jax.Array]:
-    """The values of a rollout's observations [time, env] and of the one after it [env], in one pass if they are not known."""
+    """The values of a rollout's observations [time, env(, channel)] and of the one after it [env(, channel)], in one pass if
+    they are not known."""
     if value is not None:
         memory = after.memory * (1 - after.first)[:, None]
         return value, networks.value(spec.network, weights, seen(after.obs), memory)
     every = jnp.concatenate([obs, after.obs[None]]).reshape((-1, *obs.shape[2:]))
     values = networks.value(spec.network, weights, seen(every), jnp.zeros((every.shape[0], spec.network.units)))
-    values = values.reshape((spec.unroll + 1, spec.envs))
+    values = values.reshape((spec.unroll + 1, spec.envs, *values.shape[1:]))
     return values[:-1], values[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import gymnasium
@@ -16,12 +17,16 @@ from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
 from evolute.learners.kit.episodes import not_finite
+from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.native import support
+from evolute.learners.ppo import channels
 from evolute.learners.ppo.augment import AUGMENTATIONS
-from evolute.learners.ppo.game_runner import Encounter, GameRunner
+from evolute.learners.ppo.encounters import Encounter
+from evolute.learners.ppo.game_runner import GameRunner
+from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.loss import LOSSES
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
-from evolute.learners.ppo.settings import ARCHITECTURE, SHAPES, PPOSettings, Traced
+from evolute.learners.ppo.settings import ARCHITECTURE, NUMBERS, SHAPES, PPOSettings, Traced, flat
 from evolute.learners.ppo.spec import PPOSpec, spec_of
 from evolute.learners.ppo.train_state import MemberState, fresh, from_tree, to_tree
 from evolute.learners.ppo.turn_stats import SUSPECTS
@@ -43,6 +48,8 @@ class PPO:
     masked: bool = False
     legal: bool = False
     """Whether the environment says which actions are legal."""
+    channels: tuple[str, ...] = ()
+    """The reward channels of the environment, of which not all need be in use; () if it has a single reward."""
     tables: int = 0
     """In a game, how many groups of games there are."""
     teams: tuple[int, ...] = ()
@@ -59,7 +66,8 @@ class PPO:
         specs = [self._spec(self._full(hparams)) for hparams in examples]
         for spec in specs:
             _check_native(spec)
-        return [*self._advice_on_code(specs), *self._advice_on_episodes(interval)]
+        idle = [] if not examples else channels.idle(self.channels, specs[0].channels, self._full(examples[0]))
+        return [*self._advice_on_code(specs), *self._advice_on_episodes(interval), *idle]
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)
@@ -76,7 +84,7 @@ class PPO:
         _check_native(spec)
         assignments = [
             Assignment(
-                traced(values),
+                traced(values, spec.channels),
                 math.ceil(order.steps / spec.batch),
                 order.seed,
                 order.turn,
@@ -133,6 +141,11 @@ class PPO:
         results = self.runner.evaluate(spec, [state.player], episodes, greedy=greedy, seed=seed, progress=progress)
         return [float(value) for value in results[0].returns]
 
+    @property
+    def bots(self) -> tuple[str, ...]:
+        """The bots that members of a game can play against."""
+        return ("random", *self.runner.game.bots) if isinstance(self.runner, GameRunner) else ()
+
     def play_matches(
         self,
         tree: Tree,
@@ -145,17 +158,26 @@ class PPO:
         progress: Progress,
     ) -> Sequence[Match]:
         """Games of a state against each line-up."""
-        if not isinstance(self.runner, GameRunner):
+        if not isinstance(self.runner, (GameRunner, HostGameRunner)):
             raise ValueError("this environment has one seat, so there is nobody to play against")
-        spec, frozen = self._spec(self._full(hparams)), {ref: from_tree(other).player for ref, other in others.items()}
-        encounter = Encounter(from_tree(tree).player, lineups, frozen, seed)
+        spec, frozen = self._spec(self._full(hparams)), {ref: _player(from_tree(other)) for ref, other in others.items()}
+        network = replace(spec.network, channels=0)
+        spec = replace(spec, policy=replace(spec.policy, network=network), channels=())
+        encounter = Encounter(_player(from_tree(tree)), lineups, frozen, seed)
         return self.runner.play(spec, [encounter], games, progress, room=len(lineups))[0]
 
+    @cached_property
+    def _fixed(self) -> dict[str, Any]:
+        """The settings by their names in orders, those of reward channels as `reward.NAME` and `discount.NAME`."""
+        return flat(self.settings)
+
     def _full(self, hparams: Hparams) -> dict[str, Any]:
-        return {**vars(self.settings), **hparams}
+        return {**self._fixed, **hparams}
 
     def _spec(self, hparams: Hparams) -> PPOSpec:
-        spec = spec_of(self.observation_space, self.action_space, hparams, masked=self.masked, legal=self.legal)
+        used = channels.in_use(self.channels, hparams, self._fixed)
+        spaces = (self.observation_space, self.action_space)
+        spec = spec_of(*spaces, hparams, masked=self.masked, legal=self.legal, channels=used)
         if self.tables and spec.envs % self.tables:
             raise ValueError(f"ppo.envs={spec.envs}: must be a multiple of the {self.tables} tables (opponents.tables)")
         return replace(spec, game=self.tables > 0, native=self.choices["code"] == "native" and support.applies(spec.network))
@@ -216,10 +238,18 @@ def _check_native(spec: PPOSpec) -> None:
         raise ValueError(f"these networks are to be trained by machine code (ppo.code=native), but {reason}")
 
 
-def traced(hparams: Hparams) -> Traced:
-    """The settings that are values inside the program."""
+def traced(hparams: Hparams, used: Sequence[str] = ()) -> Traced:
+    """The settings that are values inside the program, with these reward channels."""
     values = {**hparams, "augmentation": AUGMENTATIONS.index(hparams["augmentation"])}
-    return Traced(*(np.float32(values[name]) for name in Traced._fields))
+    weights, discounts = channels.values(used, hparams)
+    numbers = Traced(*(np.float32(values[name]) for name in NUMBERS))
+    return numbers._replace(channel_weights=weights, channel_discounts=discounts)
+
+
+def _player(state: MemberState) -> Player:
+    """A member as it plays, with one value: so members meet whose rewards have other channels."""
+    weights = networks.with_one_value(acting.described_network(state.about), state.train.adam.weights)[1]
+    return state.player._replace(weights=weights)
 
 
 def _trouble(suspect: int, env: int, step: int) -> str:
@@ -239,7 +269,9 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
         return Outcome(error=_trouble(*map(int, stats.trouble)))
     if not np.isfinite(result.train.adam.weights).all():
         return Outcome(error="the weights are no longer finite numbers: the learning rate may be too high for this environment")
-    mean_return, mean_length = episode_stats.means(stats.episodes)
+    returned, mean_length = episode_stats.means(stats.episodes)
+    mean_return = None if returned is None else returned[0]
+    by_channel = {f"return.{name}": returned and returned[place] for place, name in enumerate(spec.channels)}
     losses = {name: float(value) for name, value in zip(LOSSES, stats.losses / max(stats.updates, 1), strict=True)}
     if not spec.augmented:
         del losses["consistency"]
@@ -248,6 +280,7 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
         "return": mean_return,
         "episode_length": mean_length,
         "episodes": int(stats.episodes.count),
+        **by_channel,
         **losses,
         **returns,
     }

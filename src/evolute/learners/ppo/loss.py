@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from evolute.learners.ppo.minibatches import Minibatch, StepData
+from evolute.learners.ppo.minibatches import Minibatch, step_data
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
 
@@ -17,8 +17,8 @@ LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clipped", "consistency"
 
 
 class Predictions(NamedTuple):
-    """What the networks predict for a minibatch: outputs [output, (time,) row] and values [(time,) row]; `augmented` are
-    those for its augmented images, if it has any; `spread` is what else of the weights the loss depends on."""
+    """What the networks predict for a minibatch: outputs [output, (time,) row] and values [(channel,) (time,) row];
+    `augmented` are those for its augmented images, if it has any; `spread` is what else of the weights the loss depends on."""
 
     outputs: jax.Array
     value: jax.Array
@@ -29,7 +29,7 @@ class Predictions(NamedTuple):
 def loss(predictions: Predictions, spec: PPOSpec, minibatch: Minibatch, h: Traced) -> tuple[jax.Array, jax.Array]:
     """The loss of a minibatch, and the share of each row in each of `LOSSES`."""
     width = spec.actions.width
-    action, data = minibatch.data[:width], StepData(*minibatch.data[width:])
+    action, data = minibatch.data[:width], step_data(spec, minibatch.data)
     log_prob, entropy = spec.actions.log_prob_and_entropy(predictions.spread, predictions.outputs, action)
     log_ratio = log_prob - data.log_prob
     ratio = jnp.exp(log_ratio)
@@ -37,7 +37,7 @@ def loss(predictions: Predictions, spec: PPOSpec, minibatch: Minibatch, h: Trace
     gain = jnp.where(free <= held, free, jax.lax.stop_gradient(held))
     near = data.value + jnp.clip(predictions.value - data.value, -h.value_clip, h.value_clip)
     error = jnp.square(predictions.value - data.target)
-    error = jnp.where(h.value_clip > 0, jnp.maximum(error, jnp.square(near - data.target)), error)
+    error = _over_channels(spec, jnp.where(h.value_clip > 0, jnp.maximum(error, jnp.square(near - data.target)), error))
     clipped = (jnp.abs(ratio - 1) > h.clip).astype(jnp.float32)
     share = data.valid / jnp.maximum(jnp.sum(data.valid), 1) if spec.masked else 1 / math.prod(gain.shape)
     each = 0.5 * h.value_weight * error - gain - h.entropy * entropy
@@ -54,4 +54,10 @@ def inconsistency(spec: PPOSpec, predictions: Predictions, outputs: jax.Array, v
     This is G_pi + G_V in equations 4 and 5 of DrAC (Raileanu et al. 2021).
     """
     targets, target = jax.lax.stop_gradient((predictions.outputs, predictions.value))
-    return spec.actions.divergence(predictions.spread, targets, outputs) + jnp.square(value - target)
+    apart = _over_channels(spec, jnp.square(value - target))
+    return spec.actions.divergence(predictions.spread, targets, outputs) + apart
+
+
+def _over_channels(spec: PPOSpec, errors: jax.Array) -> jax.Array:
+    """Errors of values [(channel,) …], summed over the channels."""
+    return jnp.sum(errors, axis=0) if spec.channels else errors

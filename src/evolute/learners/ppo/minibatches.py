@@ -31,7 +31,8 @@ class Batch(NamedTuple):
 
 
 class StepData(NamedTuple):
-    """What the loss needs of each step, besides its observation and action."""
+    """What the loss needs of each step, besides its observation and action. With reward channels there are a `value` and a
+    `target` of each [channel, …]."""
 
     log_prob: jax.Array
     value: jax.Array
@@ -52,17 +53,28 @@ class Minibatch(NamedTuple):
     root: jax.Array
 
 
-def batch_of(spec: PPOSpec, train: TrainState, rollout: Rollout, advantage: jax.Array, memory: jax.Array) -> Batch:
-    """A rollout as a batch; `memory` is that before it."""
+def batch_of(spec: PPOSpec, train: TrainState, rollout: Rollout, advantages: jax.Array, memory: jax.Array, h: Traced) -> Batch:
+    """A rollout as a batch, with its advantages [time, env(, channel)]; `memory` is that before it."""
     weights = networks.grouped(spec.network, train.adam.weights)
     outputs, action = jnp.moveaxis(rollout.outputs, -1, 0), jnp.moveaxis(rollout.action, -1, 0)
     log_prob, _ = spec.actions.log_prob_and_entropy(weights, outputs, action)
-    fields = StepData(log_prob, rollout.value, advantage + rollout.value, rollout.valid, rollout.first, advantage)
-    data = jnp.concatenate([rollout.action, jnp.stack(fields, axis=-1)], axis=-1)
+    advantage = jnp.sum(advantages * h.channel_weights, axis=-1) if spec.channels else advantages
+    fields = StepData(log_prob, rollout.value, advantages + rollout.value, rollout.valid, rollout.first, advantage)
+    columns = [field[..., None] if field.ndim == advantage.ndim else field for field in fields]
+    data = jnp.concatenate([rollout.action, *columns], axis=-1)
     if spec.network.memory:
         return Batch(jnp.swapaxes(rollout.obs, 0, 1), jnp.swapaxes(data, 0, 1), memory)
     obs, data = (x.reshape((spec.batch, *x.shape[2:])) for x in (rollout.obs, data))
     return Batch(obs, data, memory)
+
+
+def step_data(spec: PPOSpec, data: jax.Array) -> StepData:
+    """What stands behind the action in a minibatch's data [field, …]."""
+    fields, channels = data[spec.actions.width :], len(spec.channels)
+    if not channels:
+        return StepData(*fields)
+    log_prob, value, target = fields[0], fields[1 : 1 + channels], fields[1 + channels : 1 + 2 * channels]
+    return StepData(log_prob, value, target, *fields[1 + 2 * channels :])
 
 
 def row_shape(spec: PPOSpec) -> tuple[int, ...]:
@@ -82,8 +94,8 @@ def gathered(spec: PPOSpec, batch: Batch, order: jax.Array, h: Traced) -> tuple[
 
 def _normalised(spec: PPOSpec, data: jax.Array, h: Traced) -> jax.Array:
     """The advantages of each minibatch [minibatch, …], with mean 0 and deviation 1 if that is asked for."""
-    fields = StepData(*(data[:, spec.actions.width + place] for place in range(len(StepData._fields))))
-    advantage, valid = fields.advantage, fields.valid if spec.masked else jnp.ones_like(fields.valid)
+    valid, _, advantage = (data[:, place] for place in (-3, -2, -1))  # as they stand in `StepData`
+    valid = valid if spec.masked else jnp.ones_like(valid)
     axes = tuple(range(1, advantage.ndim))
     number = jnp.maximum(jnp.sum(valid, axis=axes, keepdims=True), 1)
     mean = jnp.sum(advantage * valid, axis=axes, keepdims=True) / number

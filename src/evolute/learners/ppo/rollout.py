@@ -16,7 +16,7 @@ from evolute.learners.ppo.train_state import TrainState
 
 
 class Rollout(NamedTuple):
-    """The trajectories of one rollout, [time, env, …].
+    """The trajectories of one rollout, [time, env, …]; `value`, `reward` and `extra` are [time, env(, channel)].
 
     `follows` is 1 where the next row's value is that of the state after this one, so that it is bootstrapped from; `ends`
     is 1 where an episode ended; `extra` is the discounted value beyond a time limit where the next row does not hold it.
@@ -35,10 +35,20 @@ class Rollout(NamedTuple):
     valid: Any
 
 
+def discounts(h: Traced) -> Any:
+    """The discount of the reward, or those of its channels [channel]."""
+    return h.discount if isinstance(h.channel_discounts, tuple) else h.channel_discounts
+
+
+def per_channel(x: Any, rewards: Any) -> Any:
+    """`x`, with an axis more if rewards, or values, have one for channels."""
+    return x[..., None] if rewards.ndim > x.ndim else x
+
+
 def normalised(
     spec: PPOSpec, train: TrainState, rollout: Rollout, discounted: jax.Array, h: Traced
 ) -> tuple[TrainState, Rollout, jax.Array]:
-    """The rollout as it is learnt from, and the moments after it; `discounted` are the envs' running returns [env].
+    """The rollout as it is learnt from, and the moments after it; `discounted` are the running returns [env(, channel)].
 
     Observations are scaled by what was known when they were acted upon, rewards by the returns up to now.
     """
@@ -49,12 +59,12 @@ def normalised(
     obs = train.obs if spec.image else _if(h.normalize_obs, lambda: normalise.updated(train.obs, raw, valid), train.obs)
 
     def along(running: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        running = running * h.discount * (1 - now[1]) + now[0]
+        running = running * discounts(h) * (1 - per_channel(now[1], running)) + now[0]
         return running, running
 
     def counted() -> tuple[Moments, jax.Array]:
         after, sums = jax.lax.scan(along, discounted, (rollout.reward, rollout.first))
-        return normalise.updated(train.returns, sums.ravel(), valid), after
+        return normalise.updated(train.returns, sums.reshape((spec.batch, *sums.shape[2:])), valid), after
 
     returns, discounted = _if(h.normalize_reward, counted, (train.returns, discounted))
     scale = jnp.where(h.normalize_reward > 0, jax.lax.rsqrt(returns.variance + normalise.TINY), 1.0) * h.reward_scale

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
 from annotated_types import Ge, Gt, Le, MinLen, doc
 from pydantic import BeforeValidator
 
@@ -23,7 +25,7 @@ Augmentation = Literal["none", "crop", "random_conv", "grayscale", "flip", "rota
 class Traced(NamedTuple):
     """Settings that are values inside the compiled program: a change acts on the next update and compiles nothing.
 
-    Outside of it, each is an array [member].
+    Outside of it, each is an array [member]. The last two are those of reward channels [channel]; () if there are none.
     """
 
     lr: Any
@@ -43,6 +45,27 @@ class Traced(NamedTuple):
     epochs: Any
     augmentation: Any
     augmentation_weight: Any
+    channel_weights: Any = ()
+    channel_discounts: Any = ()
+
+
+NUMBERS = Traced._fields[:-2]
+"""Those of `Traced` that are settings of their own."""
+
+
+def packed(hparams: Traced) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """All of them in one row, since every array takes time to hand over to a program."""
+    numbers, channels = hparams[: len(NUMBERS)], hparams[len(NUMBERS) :]
+    return np.array([*numbers, *(value for values in channels for value in values)], np.float32)
+
+
+def unpacked(row: Any, channels: int) -> Traced:
+    """The settings in such a row, with this many reward channels."""
+    numbers = Traced(*(row[place] for place in range(len(NUMBERS))))
+    if not channels:
+        return numbers
+    start, end = len(NUMBERS), len(NUMBERS) + channels
+    return numbers._replace(channel_weights=row[start:end], channel_discounts=row[end : end + channels])
 
 
 ARCHITECTURE = ("network", "widths", "activation", "memory", "shared", "std", "squash")
@@ -58,6 +81,9 @@ class PPOSettings:
     lr: Annotated[Natural, doc("learning rate of Adam")] = 3e-4
     anneal: Annotated[Steps, doc("steps over which the learning rate falls linearly to zero; 0: constant")] = 0
     discount: Annotated[Share, doc("discount factor")] = 0.99
+    discount_: Annotated[
+        Mapping[str, Share], doc("discount factor of a reward channel (`discount.NAME` for short); by default `ppo.discount`")
+    ] = field(default_factory=dict)
     gae_lambda: Annotated[Share, doc("lambda of generalised advantage estimation (GAE)")] = 0.95
     clip: Annotated[Positive, doc("PPO clip range")] = 0.2
     value_clip: Annotated[Natural, doc("clip range of the value; 0: no clipping")] = 0.0
@@ -65,9 +91,13 @@ class PPOSettings:
     value_weight: Annotated[Natural, doc("weight of the value loss")] = 0.5
     max_grad_norm: Annotated[Positive, doc("global gradient-norm clip")] = 0.5
     adam_eps: Annotated[Positive, doc("epsilon of Adam")] = 1e-5
+    reward: Annotated[
+        Mapping[str, float],
+        doc("weight of a reward channel (`reward.NAME` for short); by default 1 for the first, which makes the score, else 0"),
+    ] = field(default_factory=dict)
     reward_scale: Annotated[Positive, doc("factor on rewards for learning; scores are not scaled")] = 1.0
     normalize_obs: Annotated[bool, doc("normalise observations by their running mean and deviation")] = False
-    normalize_reward: Annotated[bool, doc("divide rewards by the running deviation of returns")] = False
+    normalize_reward: Annotated[bool, doc("divide rewards by the running deviation of returns, those of each channel")] = False
     normalize_advantage: Annotated[bool, doc("normalise advantages in each minibatch")] = True
     epochs: Annotated[Number, doc("epochs over each rollout")] = 4
     augmentation: Annotated[Augmentation, doc("image augmentation of DrAC's regularisation")] = "none"
@@ -111,3 +141,14 @@ class PPOSettings:
         Evolves.NEVER,
         doc("code of dense networks on CPUs: native machine code (needs evolute[native]) or xla; auto: native if installed"),
     ] = "auto"
+
+
+def flat(settings: PPOSettings) -> dict[str, Any]:
+    """The settings by their names, with each entry of a group as one of its own: `reward.goal`."""
+    values: dict[str, Any] = {}
+    for name, value in vars(settings).items():
+        if isinstance(value, Mapping):
+            values |= {f"{name.rstrip('_')}.{entry}": one for entry, one in value.items()}
+        else:
+            values[name] = value
+    return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
@@ -26,6 +26,8 @@ class PPOSpec:
     masked: bool
     game: bool = False
     """Whether it takes a seat in a game."""
+    channels: tuple[str, ...] = ()
+    """The reward channels that it learns from, the one that makes the score first; () if there is a single reward."""
     augmented: bool = False
     """Whether policy and value are held to their predictions for the original when images are augmented (DrAC)."""
     native: bool = False
@@ -56,6 +58,7 @@ def spec_of(
     *,
     masked: bool,
     legal: bool = False,
+    channels: tuple[str, ...] = (),
 ) -> PPOSpec:
     """The spec for an environment under these settings, without machine code; raises ValueError where they do not fit."""
     envs, unroll, minibatches = hparams["envs"], hparams["unroll"], hparams["minibatches"]
@@ -68,11 +71,11 @@ def spec_of(
         )
         raise ValueError(f"ppo.minibatches={minibatches}: {what} cannot be cut into that many equal parts")
     actions = actions_of(space, std=hparams["std"], squash=hparams["squash"], legal=legal)
-    network = _network(observations, actions, hparams)
+    network = replace(_network(observations, actions, hparams), channels=len(channels))
     augmented = hparams["augmentation"] != "none"
     if augmented:
         _check_augmented(observations, network)
-    return PPOSpec(PolicySpec(network, actions), envs, unroll, minibatches, masked, augmented=augmented)
+    return PPOSpec(PolicySpec(network, actions), envs, unroll, minibatches, masked, channels=channels, augmented=augmented)
 
 
 def _check_augmented(observations: gymnasium.Space[Any], network: Network) -> None:

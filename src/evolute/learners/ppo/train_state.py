@@ -43,7 +43,8 @@ def fresh(spec: PPOSpec, rng: np.random.Generator) -> TrainState:
     """The train state of a new member."""
     weights = networks.initial(spec.network, rng)
     moments = normalise.fresh(() if spec.image else spec.network.obs)
-    return TrainState(adam.init(weights), moments, normalise.fresh(()), np.float32(0))
+    returns = normalise.fresh((len(spec.channels),) if spec.channels else ())
+    return TrainState(adam.init(weights), moments, returns, np.float32(0))
 
 
 # Checkpoints keep the keys they were first written with, "learnt", "optimiser" and "worlds": so old runs can be read, and

@@ -28,7 +28,7 @@ class TurnStats(NamedTuple):
     trouble: Any = UNKNOWN
 
 
-def blank(ring: int) -> TurnStats:
+def blank(ring: int, channels: int = 0) -> TurnStats:
     """Before a turn; the last `ring` episodes are kept."""
     losses = np.zeros(len(LOSSES), np.float32)
-    return TurnStats(episode_stats.blank(ring), losses, np.int32(0), np.float32(1), np.array(UNKNOWN, np.int32))
+    return TurnStats(episode_stats.blank(ring, channels), losses, np.int32(0), np.float32(1), np.array(UNKNOWN, np.int32))

@@ -14,7 +14,7 @@ from evolute.learners.kit.weights import Weights
 from evolute.learners.ppo.augment import augmented
 from evolute.learners.ppo.gae import advantages
 from evolute.learners.ppo.loss import LOSSES, Predictions, loss
-from evolute.learners.ppo.minibatches import Batch, Minibatch, StepData, batch_of, coprimes, gathered, row_shape
+from evolute.learners.ppo.minibatches import Batch, Minibatch, batch_of, coprimes, gathered, row_shape, step_data
 from evolute.learners.ppo.rollout import Rollout
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
@@ -30,7 +30,7 @@ def improve(
 ) -> tuple[TrainState, jax.Array]:
     """A member's train state after one rollout, and the means of `LOSSES`. `memory` is that before the rollout."""
     left = jnp.where(h.anneal > 0, jnp.maximum(1 - train.steps / jnp.maximum(h.anneal, 1), 0), 1)
-    batch = batch_of(spec, train, rollout, advantages(rollout, last_value, h), memory)
+    batch = batch_of(spec, train, rollout, advantages(rollout, last_value, h), memory, h)
     state, losses = _learn(spec, train.adam, batch, h, h.lr * left, key)
     return train._replace(adam=state, steps=train.steps + spec.batch), losses
 
@@ -102,20 +102,20 @@ def _predictions_and_vjp(
 
 def predict(spec: PPOSpec, weights: Weights, batch: Batch, minibatch: Minibatch, h: Traced, key: jax.Array) -> Predictions:
     """What networks with `grouped` weights predict for a minibatch, and for its augmented images if there are any."""
-    first = StepData(*minibatch.data[spec.actions.width :]).first
+    first = step_data(spec, minibatch.data).first
     spread = {name: weights[name] for name in ("log_std",) if name in weights}
     predictions = Predictions(*_outputs(spec, weights, batch, minibatch, first), spread)
     if not spec.augmented:
         return predictions
     obs = augmented(h.augmentation, key, batch.obs[minibatch.order])
     outputs, value, _ = networks.both(spec.network, weights, obs, batch.memory)
-    return predictions._replace(augmented=(jnp.moveaxis(outputs, -1, 0), value))
+    return predictions._replace(augmented=_leading(spec, outputs, value))
 
 
 def _outputs(
     spec: PPOSpec, weights: Weights, batch: Batch, minibatch: Minibatch, first: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """The policy's outputs [output, (time,) row] and the values [(time,) row]."""
+    """The policy's outputs [output, (time,) row] and the values [(channel,) (time,) row]."""
     if spec.network.twin:
         return networks.twins(spec.network, weights, minibatch.obs)
     obs = batch.obs[minibatch.order]
@@ -124,4 +124,9 @@ def _outputs(
         outputs, value = networks.along(spec.network, weights, obs, first, batch.memory[minibatch.order])
     else:
         outputs, value, _ = networks.both(spec.network, weights, obs, batch.memory)
-    return jnp.moveaxis(outputs, -1, 0), value
+    return _leading(spec, outputs, value)
+
+
+def _leading(spec: PPOSpec, outputs: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Outputs and values with their last axis, if they have one of their own, first."""
+    return jnp.moveaxis(outputs, -1, 0), jnp.moveaxis(value, -1, 0) if spec.channels else value

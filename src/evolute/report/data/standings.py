@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from evolute.core.order import Json
+from evolute.core.order import Json, Ref
 from evolute.core.population import Turn
-from evolute.core.ranking import rank_key
-from evolute.ratings import bradley_terry, nash
-from evolute.ratings.alpha_rank import alpha_rank
-from evolute.ratings.bradley_terry import ANCHOR, Node
-from evolute.ratings.cycles import strongest_cycle
-from evolute.ratings.games import Games
-from evolute.ratings.scale import chance_below
 from evolute.runs.result import Run
 
 if TYPE_CHECKING:
     from evolute.runs.tournament import Tournament
 
-SURE = 0.95
-"""A cycle whose results are all at least this certain is reported."""
-
 
 def ratings(run: Run) -> dict[str, Json]:
-    """The members of a run, the best first, and how sure it is that the first is better than the second."""
-    rated = sorted(run.population.latest, key=lambda turn: rank_key(turn.score))
-    rows = [_row(turn) for turn in rated if turn.deviation is not None]
-    return {"run": str(run.folder), "members": rows, "lead": _lead(rows)}
+    """The members of a run, the best first, who that is in words, and how probably it is so."""
+    rated = run.ratings
+    rows = [_row(run.population.find(Ref(one.member, one.turn))) for one in rated]
+    return {
+        "run": str(run.folder),
+        "members": rows,
+        "certainty": rated.certainty,
+        "lead": rated.lead,
+        "sentence": rated.sentence,
+    }
+
+
+def lines(run: Run) -> dict[str, Json]:
+    """The ratings along each member's line of descent: rows of member, turn, rating and deviation, by member."""
+    return {str(slot): [list(one) for one in line] for slot, line in run.ratings.lines.items()}
 
 
 def _row(turn: Turn) -> dict[str, Json]:
@@ -44,41 +43,25 @@ def _row(turn: Turn) -> dict[str, Json]:
     }
 
 
-def _lead(rows: list[dict[str, Any]]) -> float | None:
-    """The probability that the first is better than the second, taking their ratings as independent."""
-    if len(rows) < 2:
-        return None
-    one, other = rows[:2]
-    deviation = float(np.hypot(one["deviation"], other["deviation"]))
-    return 1 - chance_below(one["rating"] - other["rating"], deviation, 0.5)
-
-
 def table(played: Tournament) -> dict[str, Json]:
     """What a tournament says: shares of games won, ratings, the Nash mixture, alpha-rank, and a cycle if there is one."""
-    games = played.games
-    shares = np.where(games > 0, played.wins / np.maximum(games, 1), 0.5)
-    nodes = [ANCHOR if name == "random" else Node() for name in played.names]
-    fitted = bradley_terry.fit(nodes, Games.of_table(played.wins))
-    payoff = nash.antisymmetric(shares)
-    average = nash.average(payoff)
-    ranks = alpha_rank(payoff)
-    order = sorted(range(len(nodes)), key=lambda place: -fitted.mean[place])
-    cycle = strongest_cycle(played.wins)
+    order = played.order
+    low, high = played.mixture_interval
     return {
         "players": [
             {
-                "name": played.names[place],
-                "rating": float(fitted.mean[place]),
-                "deviation": float(fitted.deviation[place]),
-                "mixture": float(average.mixture[place]),
-                "skill": float(average.skill[place]),
-                "alpha_rank": float(ranks[place]),
-                "wins": shares[place, order].tolist(),
-                "games": games[place, order].tolist(),
+                "name": one.name,
+                "rating": one.rating,
+                "deviation": one.deviation,
+                "mixture": one.mixture,
+                "mixture_low": float(low[place]),
+                "mixture_high": float(high[place]),
+                "skill": one.skill,
+                "alpha_rank": one.alpha_rank,
+                "wins": played.shares[place, order].tolist(),
+                "games": played.games[place, order].tolist(),
             }
-            for place in order
+            for place, one in zip(order, played.standings, strict=True)
         ],
-        "cycle": None
-        if cycle is None or cycle.certainty < SURE
-        else {"players": [played.names[place] for place in cycle.players], "certainty": cycle.certainty},
+        "cycle": None if played.cycle is None else {"players": list(played.cycle), "certainty": played.certainty},
     }

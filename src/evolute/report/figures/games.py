@@ -11,6 +11,7 @@ from evolute.ratings.scale import Floats, win_probability
 from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.report.figures.curves import slots
 from evolute.report.figures.downsample import every, joined, sampling_note, stride
+from evolute.report.figures.heat_map import shares_won
 from evolute.runs.games import GameTable
 from evolute.runs.turns import Numbers, TurnTable
 
@@ -62,7 +63,7 @@ def payoff(table: TurnTable, games: GameTable, rated: dict[int, Numbers]) -> Cha
     won, played = (np.concatenate([pair[which] for pair in tables], axis=1)[shown] for which in (0, 1))
     there = [column for column, name in enumerate(names) if column < len(shown) or played[:, column].any()]
     others = [*(f"member {slot}" for slot in shown), *games.bots, "past states"]
-    cells = _cells(won[:, there], played[:, there], others[: len(shown)], [others[column] for column in there])
+    cells = shares_won(won[:, there], played[:, there], others[: len(shown)], [others[column] for column in there])
     span = f"in the last {min(WINDOW, last + 1)} turns"
     past = f"“past” are states from before turn {last - WINDOW + 1}." if "past" in (names[column] for column in there) else ""
     return Chart(
@@ -161,24 +162,6 @@ def _curve(table: TurnTable, rows: Numbers, slot: int, *, best: bool) -> Series:
         "winner" if best else "member",
         spread=spread,
         texts=[f"± {value:.0f} (90%)" for value in spread],
-    )
-
-
-def _cells(won: Floats, played: Floats, names: list[str], others: list[str]) -> Series:
-    """A heat map of shares of games won, the first row on top."""
-    rows, columns = np.nonzero(played)
-    shares, counts = won[rows, columns] / played[rows, columns], played[rows, columns]
-    return Series(
-        "share of games won",
-        columns.tolist(),
-        (len(names) - 1 - rows).tolist(),
-        kind="cells",
-        values=(2 * shares - 1).tolist(),
-        labels=[f"{100 * share:.0f}" for share in shares],
-        texts=[
-            f"{names[row]} won {share:.0%} of {count:,.0f} games against {others[column]}"
-            for row, column, share, count in zip(rows, columns, shares, counts, strict=True)
-        ],
     )
 
 

@@ -164,11 +164,12 @@ const Charts = (() => {
       const bars = spec.series.some((series) => series.kind === "bars");
       this.cells = spec.series.some((series) => series.kind === "cells");
       context.font = "12px system-ui, sans-serif";
-      const slanted = bars && spec.x.categories.length > 0 && Math.max(...spec.x.categories.map((w) => context.measureText(w).width)) > width / spec.x.categories.length - 20;
+      const longest = Math.max(0, ...spec.x.categories.map((w) => context.measureText(w).width));
+      const slanted = bars && longest > 24 && longest > width / spec.x.categories.length - 20;
       const box = { left: 0, right: width - 12, top: 10, bottom: height - (slanted ? 90 : 42) };
       const spreads = spec.series.filter((series) => series.spread).map((series) => series.y.flatMap((y, at) => y === null ? [] : [y - series.spread[at], y + series.spread[at]]));
       const ys = scale(spec.y, [...spec.series.map((series) => series.y), ...spreads], box.bottom, box.top, 0.04, bars, this.cells);
-      const wide = Math.max(56, Math.min(150, Math.max(...ys.ticks.map(([, text]) => context.measureText(text).width)) + 30));
+      const wide = Math.max(56, Math.min(this.cells && width > 480 ? 220 : 150, Math.max(...ys.ticks.map(([, text]) => context.measureText(text).width)) + 30));
       box.left = wide;
       this.box = box;
       const xs = scale(spec.x, spec.series.map((series) => series.x), box.left, box.right, bars ? 0.03 : 0.01, false, this.cells);

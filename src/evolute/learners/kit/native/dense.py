@@ -13,7 +13,7 @@ from evolute.learners.kit.native.passes import TwinLayout
 from evolute.learners.kit.networks import Network
 
 Outputs = tuple[jax.Array, jax.Array, dict[str, jax.Array]]
-"""Outputs [output, row], values [row], and the log-std if it is learnt."""
+"""Outputs [output, row], values [(channel,) row], and the log-std if it is learnt."""
 Kept = tuple[jax.Array, jax.Array, jax.Array]
 
 
@@ -26,7 +26,8 @@ def predict(network: Network, weights: jax.Array, obs: jax.Array) -> Outputs:
 def _forward(network: Network, weights: jax.Array, obs: jax.Array) -> tuple[Outputs, Kept]:
     _check(network, weights, obs)
     layout = TwinLayout(network, obs.shape[1])
-    shapes = ((network.outputs, layout.rows), (layout.rows,), (layout.hidden,), (layout.room(xla.code().lanes),))
+    values_shape = (network.channels, layout.rows) if network.channels else (layout.rows,)
+    shapes = ((network.outputs, layout.rows), values_shape, (layout.hidden,), (layout.room(xla.code().lanes),))
     outputs, values, hidden, _ = _called(f"{_registered(layout)}_forward", shapes, weights, obs)
     spread = {"log_std": weights[layout.starts["log_std"] :]} if network.spread else {}
     return (outputs, values, spread), (weights, obs, hidden)
@@ -62,7 +63,7 @@ def _called(name: str, shapes: tuple[tuple[int, ...], ...], *given: jax.Array) -
 def _registered(layout: TwinLayout) -> str:
     """What the names of both functions begin with."""
     network = layout.network
-    sizes = (*layout.widths, network.outputs, network.spread, layout.rows, xla.code().lanes)
+    sizes = (*layout.widths, network.outputs, network.spread, network.values, layout.rows, xla.code().lanes)
     name = f"evolute_dense_{network.activation}_{'_'.join(map(str, sizes))}"
     heads = 3 if network.spread else 2
     xla.register(f"{name}_forward", given=2, made=4, body=lambda emit, *both: passes.forward(emit, layout, *both))

@@ -37,7 +37,7 @@ class TwinLayout:
     @property
     def heads(self) -> tuple[tuple[str, int], tuple[str, int]]:
         """Name and outputs of each twin's head."""
-        return ("policy", self.network.outputs), ("value", 1)
+        return ("policy", self.network.outputs), ("value", self.network.values)
 
     @property
     def hidden(self) -> int:
@@ -52,11 +52,11 @@ class TwinLayout:
     @property
     def turned(self) -> int:
         """How many numbers the largest matrix is that is transposed."""
-        return self.rows * max(*self.network.widths, self.network.outputs)
+        return self.rows * max(*self.network.widths, self.network.outputs, self.network.values)
 
     def room(self, lanes: int) -> int:
         """How many numbers of scratch memory any product needs."""
-        return Product.scratch(max(self.rows, self.network.outputs, *self.widths), lanes)
+        return Product.scratch(max(self.rows, self.network.outputs, self.network.values, *self.widths), lanes)
 
     def activation(self, emit: Emitter, hidden: Value, place: int, twin: Value | int) -> Matrix:
         """Where the activations of a twin's layer are."""

@@ -1,0 +1,98 @@
+"""Who meets whom in a turn: the line-ups of all tables, and the games afterwards by which members are rated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from evolute.core.order import Lineup, Match, Ref
+from evolute.core.rng import derive
+from evolute.envs.game import Game
+from evolute.envs.host_game import HostGame
+from evolute.envs.spec import GameSpec
+from evolute.learners.kit.arena import Opponents, lineup_numbers
+from evolute.learners.kit.evaluation import Player
+from evolute.learners.ppo.runner import Assignment
+
+SHARED_SEED = 0
+"""All members of all runs play their matches on seeds that follow from this and their turn."""
+
+
+@dataclass(frozen=True)
+class Encounter:
+    """A player, the line-ups it plays against, the frozen players in them, and a seed for all randomness."""
+
+    player: Player
+    lineups: Sequence[Lineup]
+    frozen: Mapping[Ref, Player]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a game, and who sits there besides the member."""
+
+    game: Game | HostGame
+    how: GameSpec
+
+    @property
+    def others(self) -> int:
+        """How many seats others take."""
+        return len(self.game.teams) - 1
+
+    @property
+    def alone(self) -> Lineup:
+        """The line-up of a member that plays against itself."""
+        return (None,) * self.others
+
+    @property
+    def room(self) -> int:
+        """How many line-ups there are in the games after a turn, at most."""
+        return self.how.tables + len(self.how.anchors)
+
+    def lineups(self, one: Assignment) -> list[Lineup]:
+        """Who sits at each table; without line-ups the member plays against itself."""
+        lineups = list(one.lineups) or [self.alone] * self.how.tables
+        if len(lineups) != self.how.tables or any(len(lineup) != self.others for lineup in lineups):
+            sizes = f"{len(lineups)} line-ups of {len(lineups[0])}"
+            raise ValueError(
+                f"a member was given {sizes}, and there are {self.how.tables} tables with {self.others} other seats"
+            )
+        return lineups
+
+    def opponents(self, frozen: Mapping[Ref, Player], own: Player, lineups: Sequence[Lineup]) -> Opponents:
+        """The line-ups as a program takes them; room that no frozen player needs is filled with the member itself."""
+        if unlike := [ref for ref, player in frozen.items() if player.weights.shape != own.weights.shape]:
+            raise ValueError(f"{unlike[0]} cannot be an opponent: its network is another one")
+        rows = [*frozen.values(), *[own] * (len(lineups) * self.others - len(frozen))]
+        players = jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
+        return Opponents(players, lineup_numbers(self.game, lineups, list(frozen)))
+
+    def encounters(self, players: Sequence[Player], assignments: Sequence[Assignment]) -> list[Encounter]:
+        """Each finished state against every line-up of its turn with somebody else in it, and against the anchors."""
+        anchors = [self.anchor(name) for name in self.how.anchors]
+        return [
+            Encounter(
+                player,
+                list(dict.fromkeys([*(lineup for lineup in one.lineups if lineup != self.alone), *anchors])),
+                one.frozen,
+                derive(SHARED_SEED, "matches", one.turn),
+            )
+            for player, one in zip(players, assignments, strict=True)
+        ]
+
+    def anchor(self, name: str) -> Lineup:
+        """A line-up in which a bot takes every opponent's seat, and the member itself those of its mates."""
+        teams = self.game.teams
+        mates = sum(team == teams[0] for team in teams) - 1
+        return (*(None,) * mates, *(name,) * (self.others - mates))
+
+
+def match(against: Lineup, returns: Any, leads: Any) -> Match:
+    """Games against one line-up: who has the higher return has won."""
+    results = (np.sign(leads) + 1) / 2
+    return Match(against, float(np.mean(results)), len(returns), float(np.mean(returns)))

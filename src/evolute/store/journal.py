@@ -237,6 +237,15 @@ class Journal:
                 "FROM reports) WHERE found IS NOT NULL ORDER BY number"
             ).fetchall()
 
+    def teachers(self) -> list[tuple[int, int, int, int]]:
+        """Every finished turn that had a teacher: member, turn, and the teacher's member and turn."""
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT o.member, o.turn, json_extract(o.body, '$.teacher[0]'), json_extract(o.body, '$.teacher[1]') "
+                "FROM orders o JOIN reports r ON o.turn = r.turn AND o.member = r.member "
+                "WHERE o.body LIKE '%\"teacher\":[%' AND json_extract(o.body, '$.teacher') IS NOT NULL ORDER BY r.number"
+            ).fetchall()
+
     def pools(self, most: int) -> list[tuple[int, str]]:
         """The past states that were kept as opponents (JSON), after `most` decisions or a few more, spread over the run.
 

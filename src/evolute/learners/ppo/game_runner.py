@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from evolute.core.order import Lineup, Match, Ref
+from evolute.core.order import Lineup, Match, PlayedGames, Ref
 from evolute.core.protocols import Progress
 from evolute.core.rng import derive
 from evolute.envs.game import Game
@@ -19,7 +19,7 @@ from evolute.learners.kit import jax_envs, matches
 from evolute.learners.kit.arena import Arena, Opponents, lineup_numbers
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.jax_envs import EnvStates
-from evolute.learners.kit.matches import Fixture
+from evolute.learners.kit.matches import Fixture, GameResults
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data
 from evolute.learners.ppo import turn_stats
@@ -142,11 +142,24 @@ class GameRunner:
             )
             for player, one in zip(players, assignments, strict=True)
         ]
-        return self.play(spec, fixtures, self.how.matches, progress, room=self.how.tables + len(anchors))
+        results = self._results(spec, fixtures, self.how.matches, progress, room=self.how.tables + len(anchors))
+        return [
+            tuple(_match(lineup, result.returns[table], result.leads[table]) for table, lineup in enumerate(one.lineups))
+            for one, result in zip(fixtures, results, strict=True)
+        ]
 
-    def play(
+    def play(self, spec: PPOSpec, encounter: Encounter, games: int, progress: Progress) -> list[PlayedGames]:
+        """Games of one player against each of its line-ups, one by one."""
+        (result,) = self._results(spec, [encounter], games, progress, room=len(encounter.lineups))
+        seats = tuple(game % len(self.game.teams) for game in range(games))
+        return [
+            PlayedGames(lineup, seats, tuple(_ended(result.leads[table]).tolist()), tuple(result.returns[table].tolist()))
+            for table, lineup in enumerate(encounter.lineups)
+        ]
+
+    def _results(
         self, spec: PPOSpec, encounters: Sequence[Encounter], games: int, progress: Progress, *, room: int
-    ) -> list[tuple[Match, ...]]:
+    ) -> list[GameResults]:
         """Games of players against their line-ups; there is a program for each number of line-ups that there is `room` for."""
         fixtures = []
         for one in encounters:
@@ -154,11 +167,7 @@ class GameRunner:
             counts = (np.arange(room) < len(one.lineups)).astype(np.int32)
             opponents = self._opponents(one.frozen, one.player, filled, room * self.others)
             fixtures.append(Fixture(one.player, opponents, counts, key_data(one.seed)))
-        results = matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
-        return [
-            tuple(_match(lineup, result.returns[table], result.leads[table]) for table, lineup in enumerate(one.lineups))
-            for one, result in zip(encounters, results, strict=True)
-        ]
+        return matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
 
     def anchor(self, name: str) -> Lineup:
         """A line-up in which a bot takes every opponent's seat, and the member itself those of its mates."""
@@ -176,6 +185,10 @@ def _blank(surroundings: Surroundings, spec: PPOSpec, own: Player, opponents: Op
 
 
 def _match(against: Lineup, returns: Any, leads: Any) -> Match:
-    """Games against one line-up: who has the higher return has won."""
-    results = (np.sign(leads) + 1) / 2
-    return Match(against, float(np.mean(results)), len(returns), float(np.mean(returns)))
+    """Games against one line-up as a report has them."""
+    return Match(against, float(np.mean(_ended(leads))), len(returns), float(np.mean(returns)))
+
+
+def _ended(leads: Any) -> Any:
+    """How games ended [game]: who has the higher return has won."""
+    return (np.sign(leads) + 1) / 2

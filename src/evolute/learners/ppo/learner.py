@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Ref
+from evolute.core.order import Hparams, Json, Lineup, LinkName, Order, PlayedGames, Ref
 from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
@@ -148,13 +148,13 @@ class PPO:
         games: int,
         seed: int,
         progress: Progress,
-    ) -> Sequence[Match]:
+    ) -> Sequence[PlayedGames]:
         """Games of a state against each line-up."""
         if not isinstance(self.runner, GameRunner):
             raise ValueError("this environment has one seat, so there is nobody to play against")
         spec, frozen = self._spec(self._full(hparams)), {ref: from_tree(other).player for ref, other in others.items()}
         encounter = Encounter(from_tree(tree).player, lineups, frozen, seed)
-        return self.runner.play(spec, [encounter], games, progress, room=len(lineups))[0]
+        return self.runner.play(spec, encounter, games, progress)
 
     def _full(self, hparams: Hparams) -> dict[str, Any]:
         return {**vars(self.settings), **hparams}

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Ref
+from evolute.core.order import Hparams, Json, Lineup, LinkName, Order, PlayedGames, Ref
 from evolute.core.protocols import Outcome, Progress, TurnError
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
@@ -193,15 +193,14 @@ class PPO:
         games: int,
         seed: int,
         progress: Progress,
-    ) -> Sequence[Match]:
+    ) -> Sequence[PlayedGames]:
         """Games of a state against each line-up."""
         if not isinstance(self.runner, (GameRunner, HostGameRunner)):
             raise ValueError("this environment has one seat, so there is nobody to play against")
         spec, frozen = self._spec(self._full(hparams)), {ref: _player(from_tree(other)) for ref, other in others.items()}
         network = replace(spec.network, channels=0)
         spec = replace(spec, policy=replace(spec.policy, network=network), channels=())
-        encounter = Encounter(_player(from_tree(tree)), lineups, frozen, seed)
-        return self.runner.play(spec, [encounter], games, progress, room=len(lineups))[0]
+        return self.runner.play(spec, Encounter(_player(from_tree(tree)), lineups, frozen, seed), games, progress)
 
     @cached_property
     def _fixed(self) -> dict[str, Any]:

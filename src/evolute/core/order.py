@@ -78,6 +78,11 @@ class Order:
         return tuple(ref for ref in (self.start, self.own, self.teacher, *played) if ref is not None)
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """Every bot and guest that it plays with."""
+        return tuple(dict.fromkeys(player for lineup in self.opponents for player in lineup if isinstance(player, str)))
+
+    @property
     def link_names(self) -> list[LinkName]:
         """The kinds of links that this order has, besides its start state."""
         links: dict[LinkName, Any] = {

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from evolute.core.order import Hparams, Lineup, LinkName, Match, Order, Ref
-from evolute.core.protocols import Learner, Outcome, Progress
+from evolute.core.order import Hparams, Lineup, LinkName, Match, Order, Player, Ref
+from evolute.core.protocols import Fetch, GuestError, Learner, Outcome, Progress
 from evolute.core.tree import Tree, canonical
 
 ARGUMENTS = ("state", "hparams", "steps", "seed")
@@ -66,7 +66,7 @@ class Solo:
         return [None] * len(orders)
 
     def train(
-        self, states: Sequence[Tree], orders: Sequence[Order], *, fetch: Callable[[Ref], Tree], progress: Progress
+        self, states: Sequence[Tree], orders: Sequence[Order], *, fetch: Fetch[Tree], progress: Progress
     ) -> tuple[list[Tree], list[Outcome]]:
         trees, outcomes = [], []
         for tree, order in zip(states, orders, strict=True):
@@ -79,13 +79,20 @@ class Solo:
             outcomes.append(Outcome(metrics, matches=matches))
         return trees, outcomes
 
-    def _extra(self, order: Order, fetch: Callable[[Ref], Tree], progress: Progress) -> dict[str, Any]:
+    def _extra(self, order: Order, fetch: Fetch[Tree], progress: Progress) -> dict[str, Any]:
         """What the code takes besides the four arguments that all take."""
         extra: dict[str, Any] = {"progress": progress} if self.wants_progress else {}
         if "opponents" in self.links:
             players = [lineup[0] for lineup in order.opponents]
-            extra["opponents"] = [self.thaw(fetch(one)) if isinstance(one, Ref) else one for one in players]
+            extra["opponents"] = [self._opponent(one, fetch) for one in players]
         return extra
+
+    def _opponent(self, player: Player, fetch: Fetch[Tree]) -> Any:
+        """A state or a guest, the name of a bot, or None for the member itself."""
+        try:
+            return None if player is None else self.thaw(fetch(player))
+        except GuestError:
+            return player
 
     def play_matches(
         self,
@@ -99,6 +106,12 @@ class Solo:
         progress: Progress,
     ) -> Sequence[Match]:
         raise ValueError("code of your own plays its games itself, while it trains: `evolute ratings` shows how they went")
+
+    def check_guest(self, tree: Tree) -> None:
+        """States of code that we do not know are taken as they are."""
+
+    def guest_from(self, policy: bytes) -> Tree:
+        raise ValueError("code of your own plays against states: name a run of the same code")
 
     def dump(self, state: Tree) -> Tree:
         return state

@@ -20,7 +20,7 @@ from typing import Protocol
 import cloudpickle
 
 from evolute.core.order import Order, Ref, Report
-from evolute.core.protocols import EngineError, LostError
+from evolute.core.protocols import EngineError, GuestError, LostError
 from evolute.core.tree import Tree, pack, unpack
 from evolute.core.worker import Worker
 from evolute.engines.trace import Trace, explain_to
@@ -93,6 +93,7 @@ class TrainerProcess:
             {
                 "orders": [[*order.ref, order.to_json()] for order in orders],
                 "states": [[*ref, self._tree(ref)] for ref in refs],
+                "guests": [[name, tree] for name, tree in self._guests(orders)],
             },
         )
         answer = self._answer(pipe, self.limit * len(orders))
@@ -116,6 +117,14 @@ class TrainerProcess:
                     return message
                 refs, share, note = message["progress"]
                 self.worker.progress([Ref(*ref) for ref in refs], share, note)
+
+    def _guests(self, orders: Sequence[Order]) -> list[tuple[str, Tree]]:
+        """The guests that these orders name, besides bots, which the child knows itself."""
+        found = []
+        for name in dict.fromkeys(name for order in orders for name in order.named):
+            with contextlib.suppress(GuestError):
+                found.append((name, self.worker.states.guest(name)))
+        return found
 
     def _tree(self, ref: Ref) -> Tree:
         if ref not in self._trees:
@@ -183,6 +192,9 @@ class NoStates:
     def read(self, ref: Ref) -> Tree:
         raise LostError(f"the state of {ref} did not come with its order")
 
+    def guest(self, name: str) -> Tree:
+        raise GuestError(f"the guest {name} did not come with its order")
+
 
 def serve(pipe: Connection) -> None:
     """In the child: receive the learner, then train cohorts until the pipe closes."""
@@ -205,6 +217,8 @@ def _leave_with_parent(parent: int) -> None:
 def _turn(worker: Worker, message: Tree) -> Tree:
     for member, turn, tree in message["states"]:
         worker.adopt(Ref(member, turn), tree)
+    for name, tree in message["guests"]:
+        worker.welcome(name, tree)
     reports = worker.train([Order.from_json(*order) for order in message["orders"]])
     states = [[*report.order.ref, worker.dump(report.order.ref)] for report in reports if not report.failed]
     worker.keep(set())

@@ -7,7 +7,7 @@ in the middle of a turn. Ratings are made at decisions, when all engines know th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -45,6 +45,8 @@ class Seated:
     choose: Choose
     teams: tuple[int, ...]
     seating: Seating = Seating()
+    guests: Callable[[], Sequence[str]] = tuple
+    """Names the players from elsewhere that are there when a decision is made."""
 
     @property
     def mates(self) -> int:
@@ -63,13 +65,14 @@ class Seated:
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
     ) -> tuple[Json, list[Order]]:
-        now = self._standings(state, population)
+        now, guests = self._standings(state, population), self.guests()
         rated = population.rated(_of_members(now, population))
         memory, orders = self.strategy.step(state["strategy"], rated, ready, rng)
         past, since = self._pool(state, rated, now, rng), state["since"]
         if self.roles is not None:
-            past, since, orders = self._by_roles(self.roles, state, rated, now, orders, rng)
-        field = self._field(rated, past, now)
+            before = self._field(rated, tuple(Ref(*pair) for pair in state["pool"]), now, guests)
+            past, since, orders = self._by_roles(self.roles, state, before, now, orders, rng)
+        field = self._field(rated, past, now, guests)
         seated = [self._seated(order, field, rated, rng) for order in orders]
         kept = {*past, *(turn.ref for turn in recent(rated)), *_bots(now)}
         known = [[_plain(player), *rating] for player, rating in now.known.items() if player in kept]
@@ -114,7 +117,7 @@ class Seated:
         self,
         roles: Roles,
         state: Json,
-        population: Population,
+        field: Field,
         now: Standings,
         orders: Sequence[Order],
         rng: np.random.Generator,
@@ -123,8 +126,7 @@ class Seated:
 
         Who begins again does so with the hyper-parameters it has. Who would inherit across roles goes on by itself.
         """
-        past: Pool = tuple(Ref(*pair) for pair in state["pool"])
-        field, since, kept = self._field(population, past, now), dict(state["since"]), []
+        population, past, since, kept = field.population, field.pool, dict(state["since"]), []
         for order in orders:
             slot, latest, after = order.member, population[order.member].latest, order
             if latest is not None and order.start is not None and roles.role(order.start.member) != roles.role(slot):
@@ -138,7 +140,7 @@ class Seated:
             kept.append(after)
         return past, since, kept
 
-    def _field(self, population: Population, past: Pool, now: Standings) -> Field:
+    def _field(self, population: Population, past: Pool, now: Standings, guests: Sequence[str]) -> Field:
         latest = _latest(population)
 
         def payoff(own: Ref, player: Player) -> float:
@@ -147,7 +149,7 @@ class Seated:
         def expected(slot: int, player: Player) -> float:
             return payoff(latest[slot], player) if slot in latest else 0.5
 
-        return Field(population, latest, past, (), expected, payoff)
+        return Field(population, latest, past, tuple(guests), expected, payoff)
 
     def _payoff(self, population: Population, now: Standings, own: Ref, player: Player) -> float:
         """The share of games that a state is expected to win against a player."""

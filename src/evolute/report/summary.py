@@ -41,13 +41,16 @@ def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType
 
 def ratings_table(data: dict[str, Json]) -> RenderableType:
     """How the members of a game are rated, and how sure the first place is."""
-    bots = sorted({bot for row in data["members"] for bot in row["bots"]})
+    guests = {row["name"] for row in data["guests"]}
+    bots = sorted({bot for row in data["members"] for bot in row["bots"]} - guests)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("member", "rating", *(f"beats {bot}" for bot in bots)):
         table.add_column(column, justify="right", no_wrap=True)
     for row in data["members"]:
         shares = [f"{row['bots'][bot]:.0%}" if bot in row["bots"] else "–" for bot in bots]
         table.add_row(str(row["member"]), f"{row['rating']:.0f} ± {row['deviation']:.0f}", *shares)
+    for row in data["guests"]:
+        table.add_row(f"guest {row['name']}", f"{row['rating']:.0f} ± {row['deviation']:.0f}", *["–"] * len(bots))
     if data["lead"] is None:
         return table
     first, second = (row["member"] for row in data["members"][:2])

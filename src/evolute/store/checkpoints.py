@@ -16,6 +16,7 @@ from evolute.core.order import Ref
 from evolute.core.protocols import LostError
 from evolute.core.tree import DamagedError, Tree, pack, unpack
 from evolute.store.error import StoreError
+from evolute.store.guests import Guests
 from evolute.store.points import point
 
 _NAME = re.compile(r"m(\d+)-t(\d+)\.state")
@@ -55,6 +56,10 @@ class Checkpoints:
     def read(self, ref: Ref) -> Tree:
         """A durable state; raises LostError when it is not there or damaged."""
         return self._load(ref)[0]
+
+    def guest(self, name: str) -> Tree:
+        """A player from elsewhere that the run keeps; raises GuestError when it is not there or damaged."""
+        return Guests(self.folder.parent).read(name)
 
     def verify(self, ref: Ref, digest: str | None) -> str | None:
         """None if the state is durable and whole and has this digest, or a sentence that says what is wrong."""

@@ -39,6 +39,8 @@ class RunMeta:
     """Fingerprints of the user's own code: its learner, strategy and environment, by what they are."""
     policy_suffix: str | None = None
     """How the name of an exported policy ends; None if the learner exports none."""
+    guests: Sequence[tuple[str, str, str]] = ()
+    """Name, source and digest of each player from elsewhere, in the order in which they joined."""
     created: float = 0.0
     ended: str | None = None
     """Why the run has finished, if it has."""
@@ -63,7 +65,7 @@ class RunMeta:
             known["keep"] = Keep(**known["keep"])
         if known.get("evaluation") is not None:
             known["evaluation"] = Evaluation(**known["evaluation"])
-        known["ratings"] = tuple(map(tuple, known.get("ratings", ())))
+        known["ratings"], known["guests"] = (tuple(map(tuple, known.get(key, ()))) for key in ("ratings", "guests"))
         known["evaluations"] = tuple(Evaluation(**one) for one in known.get("evaluations", ()))
         return cls(**known)
 

@@ -68,5 +68,6 @@ def _in_game(
         legal=has_legal(game),
         tables=how.tables,
         teams=game.teams,
+        bots=("random", *game.bots),
         links=("opponents",),
     )

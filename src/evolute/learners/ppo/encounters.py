@@ -28,7 +28,7 @@ class Encounter:
 
     player: Player
     lineups: Sequence[Lineup]
-    frozen: Mapping[Ref, Player]
+    frozen: Mapping[Ref | str, Player]
     seed: int
 
 
@@ -64,7 +64,7 @@ class Tables:
             )
         return lineups
 
-    def opponents(self, frozen: Mapping[Ref, Player], own: Player, lineups: Sequence[Lineup]) -> Opponents:
+    def opponents(self, frozen: Mapping[Ref | str, Player], own: Player, lineups: Sequence[Lineup]) -> Opponents:
         """The line-ups as a program takes them; room that no frozen player needs is filled with the member itself."""
         if unlike := [ref for ref, player in frozen.items() if player.weights.shape != own.weights.shape]:
             raise ValueError(f"{unlike[0]} cannot be an opponent: its network is another one")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,15 +11,17 @@ import gymnasium
 import numpy as np
 
 from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Ref
-from evolute.core.protocols import Outcome, Progress
+from evolute.core.protocols import Fetch, Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
 from evolute.learners.kit.episodes import not_finite
+from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.native import support
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.encounters import Encounter
 from evolute.learners.ppo.game_runner import GameRunner
+from evolute.learners.ppo.guests import check_guest, guest_from
 from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.loss import LOSSES
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
@@ -48,6 +50,7 @@ class PPO:
     tables: int = 0
     """In a game, how many groups of games there are."""
     teams: tuple[int, ...] = ()
+    bots: tuple[str, ...] = ()
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
     together: bool = True
@@ -71,7 +74,7 @@ class PPO:
         return [self._init(order) for order in orders]
 
     def train(
-        self, states: Sequence[MemberState], orders: Sequence[Order], *, fetch: Callable[[Ref], MemberState], progress: Progress
+        self, states: Sequence[MemberState], orders: Sequence[Order], *, fetch: Fetch[MemberState], progress: Progress
     ) -> tuple[list[MemberState], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
         spec = self._spec(settings[0])
@@ -83,7 +86,7 @@ class PPO:
                 order.seed,
                 order.turn,
                 order.opponents,
-                {ref: fetch(ref).player for lineup in order.opponents for ref in lineup if isinstance(ref, Ref)},
+                {player: fetch(player).player for player in self._frozen(order)},
             )
             for order, values in zip(orders, settings, strict=True)
         ]
@@ -149,9 +152,23 @@ class PPO:
         """Games of a state against each line-up."""
         if not isinstance(self.runner, (GameRunner, HostGameRunner)):
             raise ValueError("this environment has one seat, so there is nobody to play against")
-        spec, frozen = self._spec(self._full(hparams)), {ref: from_tree(other).player for ref, other in others.items()}
+        spec = self._spec(self._full(hparams))
+        frozen: dict[Ref | str, Player] = {ref: from_tree(other).player for ref, other in others.items()}
         encounter = Encounter(from_tree(tree).player, lineups, frozen, seed)
         return self.runner.play(spec, [encounter], games, progress, room=len(lineups))[0]
+
+    def check_guest(self, tree: Tree) -> None:
+        """Raise ValueError if a state of another run cannot play here."""
+        check_guest(tree, acting.description(self._spec(self._full({})).policy))
+
+    def guest_from(self, policy: bytes) -> Tree:
+        """The state that plays as an exported policy does."""
+        return guest_from(policy)
+
+    def _frozen(self, order: Order) -> list[Ref | str]:
+        """The states and guests that an order's member plays against."""
+        players = dict.fromkeys(player for lineup in order.opponents for player in lineup)
+        return [player for player in players if player is not None and player not in self.bots]
 
     def _full(self, hparams: Hparams) -> dict[str, Any]:
         return {**vars(self.settings), **hparams}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from evolute.ratings.cycles import strongest_cycle
 from evolute.ratings.games import Games
 from evolute.ratings.scale import chance_below
 from evolute.runs.result import Run
+from evolute.store.journal import Journal
 
 if TYPE_CHECKING:
     from evolute.runs.tournament import Tournament
@@ -25,10 +27,21 @@ SURE = 0.95
 
 
 def ratings(run: Run) -> dict[str, Json]:
-    """The members of a run, the best first, and how sure it is that the first is better than the second."""
+    """The members of a run, the best first, its guests, and how sure it is that the first is better than the second."""
     rated = sorted(run.population.latest, key=lambda turn: rank_key(turn.score))
     rows = [_row(turn) for turn in rated if turn.deviation is not None]
-    return {"run": str(run.folder), "members": rows, "lead": _lead(rows)}
+    return {"run": str(run.folder), "members": rows, "guests": _guests(run), "lead": _lead(rows)}
+
+
+def _guests(run: Run) -> list[dict[str, Json]]:
+    """The players from elsewhere that members have met, the best first, as they were rated at the last decision."""
+    if not run.meta.guests:
+        return []
+    with contextlib.closing(Journal.read(run.folder)) as journal:
+        state = journal.strategy_state()
+    known = {player: rating for player, *rating in state["known"] if isinstance(player, str)} if state else {}
+    met = sorted((name for name, _, _ in run.meta.guests if name in known), key=lambda name: -known[name][0])
+    return [{"name": name, "rating": known[name][0], "deviation": known[name][1]} for name in met]
 
 
 def _row(turn: Turn) -> dict[str, Json]:

@@ -164,8 +164,11 @@ class OpponentSettings:
         ),
     ] = field(default_factory=list)
     rating: Annotated[
-        Literal["descent", "elo"],
-        _fixed("descent: Bradley-Terry ratings of all states, near those they descend from; elo: Elo's update"),
+        Literal["descent", "elo", "panel"],
+        _fixed(
+            "descent: Bradley-Terry ratings of all states, near those they descend from; elo: Elo's update; panel: mean return "
+            "against the 8 newest states in the pool, the default in general-sum games"
+        ),
     ] = "descent"
     every: Annotated[Number, _fixed("turns between two admissions to the pool of past states")] = 2
     capacity: Annotated[Number, _fixed("number of past states in the pool")] = 32

@@ -160,6 +160,10 @@ class Seats(Protocol):
     def teams(self) -> tuple[int, ...]:
         """The team of each seat; () if members train alone."""
 
+    @property
+    def zero_sum(self) -> bool | None:
+        """Whether what one side wins the others lose; None if that is not known."""
+
     def play_matches(
         self,
         tree: Tree,

@@ -48,6 +48,7 @@ class Solo:
     wants_progress: bool = False
     links: tuple[LinkName, ...] = ()
     together: bool = False
+    zero_sum: None = None
     architecture: tuple[str, ...] = ()
     choices: Mapping[str, Any] = field(default_factory=dict)
 
@@ -171,7 +172,8 @@ def _links(code: Train) -> tuple[LinkName, ...]:
 def _matches(order: Order, metrics: Mapping[str, Any]) -> tuple[tuple[Match, ...], Mapping[str, Any]]:
     """The games among the metrics, and the other metrics.
 
-    `results` has an entry for each opponent: the mean result in [0, 1], or that and the number of games, or None.
+    `results` has an entry for each opponent: the mean result in [0, 1], or that and the number of games, or these two with the
+    mean and the standard deviation of the returns, or None.
     """
     if not isinstance(metrics, Mapping) or "results" not in metrics:
         return (), metrics
@@ -182,12 +184,12 @@ def _matches(order: Order, metrics: Mapping[str, Any]) -> tuple[tuple[Match, ...
         raise ValueError(f"metrics['results'] has {len(results)} entries for {len(order.opponents)} opponents")
     matches = []
     for lineup, result in zip(order.opponents, results, strict=True):
-        score, games = result if isinstance(result, (tuple, list)) else (result, 1)
+        score, games, *returns = result if isinstance(result, (tuple, list)) else (result, 1)
         if score is None:
             continue
         if not 0 <= score <= 1:
             raise ValueError(f"metrics['results'] has {score}: a result is 1 for a win, 0.5 for a draw, 0 for a loss")
-        matches.append(Match(lineup, float(score), int(games)))
+        matches.append(Match(lineup, float(score), int(games), *map(float, returns)))
     return tuple(matches), {"score": None, **{name: value for name, value in metrics.items() if name != "results"}}
 
 

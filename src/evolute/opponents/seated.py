@@ -20,7 +20,8 @@ from evolute.opponents import pool
 from evolute.opponents.field import Choose, Field, Roles
 from evolute.opponents.payoff import win_share
 from evolute.opponents.pool import Forget, Pool
-from evolute.opponents.standings import Known, Rated, Rule, Standings, rated_after, recent
+from evolute.opponents.standings import Known, Rated, Rule, Standings, by_panel, rated_after, recent
+from evolute.ratings.panel import SIZE
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ class Seated:
         before: Known = {_player(player): (mean, deviation) for player, mean, deviation in state["known"]}
         how = self.seating
         past = [Ref(*pair) for pair in state["pool"]]
+        if how.rating == "panel":
+            return by_panel(population, before, tables=how.tables, anchors=how.anchors, pool=past)
         return rated_after(population, before, rule=how.rating, mates=self.mates, anchors=how.anchors, pool=past)
 
     def _pool(self, state: Json, population: Population, now: Standings, rng: np.random.Generator) -> Pool:
@@ -163,7 +166,8 @@ class Seated:
         rating = None if latest is None or latest.deviation is None else [latest.score, latest.deviation]
         live = round(self.seating.live * self.seating.tables)
         chosen = [None if table < live else self.choose(field, order.member, rng) for table in range(self.seating.tables)]
-        lineups = tuple(self._lineup(player) for player in chosen)
+        panel = field.pool[-SIZE:] if self.seating.rating == "panel" else ()
+        lineups = tuple(self._lineup(player) for player in (*chosen, *panel))
         why = order.why if rating is None else {**order.why, "rating": rating}
         return replace(order, opponents=lineups, why=why)
 

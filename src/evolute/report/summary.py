@@ -44,17 +44,24 @@ def ratings_table(data: dict[str, Json]) -> RenderableType:
     guests = {row["name"] for row in data["guests"]}
     bots = sorted({bot for row in data["members"] for bot in row["bots"]} - guests)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("member", "rating", *(f"beats {bot}" for bot in bots)):
+    by_gain = data["rule"] == "panel"
+    for column in ("member", "mean return" if by_gain else "rating", *(f"beats {bot}" for bot in bots)):
         table.add_column(column, justify="right", no_wrap=True)
     for row in data["members"]:
         shares = [f"{row['bots'][bot]:.0%}" if bot in row["bots"] else "–" for bot in bots]
-        table.add_row(str(row["member"]), f"{row['rating']:.0f} ± {row['deviation']:.0f}", *shares)
+        table.add_row(str(row["member"]), _rating(row, by_gain=by_gain), *shares)
     for row in data["guests"]:
-        table.add_row(f"guest {row['name']}", f"{row['rating']:.0f} ± {row['deviation']:.0f}", *["–"] * len(bots))
+        table.add_row(f"guest {row['name']}", _rating(row, by_gain=by_gain), *["–"] * len(bots))
     if data["lead"] is None:
         return table
     first, second = (row["member"] for row in data["members"][:2])
     return Group(table, Text(f"member {first} is better than member {second} with probability {data['lead']:.0%}"))
+
+
+def _rating(row: Mapping[str, Any], *, by_gain: bool) -> str:
+    """A rating and its deviation; of returns two digits more than of Elo's points."""
+    places = 2 if by_gain else 0
+    return f"{row['rating']:.{places}f} ± {row['deviation']:.{places}f}"
 
 
 def members_table(data: dict[str, Json]) -> Table:

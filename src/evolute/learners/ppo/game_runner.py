@@ -23,7 +23,7 @@ from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data
 from evolute.learners.ppo import turn_stats
 from evolute.learners.ppo.chunks import Chunks
-from evolute.learners.ppo.encounters import Encounter, Tables, match
+from evolute.learners.ppo.encounters import Encounter, Tables
 from evolute.learners.ppo.jax_turn import Inputs, Row, Surroundings
 from evolute.learners.ppo.runner import Assignment, TurnResult
 from evolute.learners.ppo.spec import PPOSpec
@@ -108,7 +108,10 @@ class GameRunner:
             fixtures.append(Fixture(one.player, opponents, counts, key_data(one.seed)))
         results = matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
         return [
-            tuple(match(lineup, result.returns[table], result.leads[table]) for table, lineup in enumerate(one.lineups))
+            tuple(
+                self.tables.match(lineup, result.returns[table], result.leads[table])
+                for table, lineup in enumerate(one.lineups)
+            )
             for one, result in zip(encounters, results, strict=True)
         ]
 

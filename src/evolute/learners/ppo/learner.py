@@ -50,6 +50,7 @@ class PPO:
     tables: int = 0
     """In a game, how many groups of games there are."""
     teams: tuple[int, ...] = ()
+    zero_sum: bool | None = None
     bots: tuple[str, ...] = ()
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""

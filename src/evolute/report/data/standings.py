@@ -30,7 +30,8 @@ def ratings(run: Run) -> dict[str, Json]:
     """The members of a run, the best first, its guests, and how sure it is that the first is better than the second."""
     rated = sorted(run.population.latest, key=lambda turn: rank_key(turn.score))
     rows = [_row(turn) for turn in rated if turn.deviation is not None]
-    return {"run": str(run.folder), "members": rows, "guests": _guests(run), "lead": _lead(rows)}
+    rule = run.meta.choices.get("rating", run.meta.identity.get("opponents.rating"))
+    return {"run": str(run.folder), "rule": rule, "members": rows, "guests": _guests(run), "lead": _lead(rows)}
 
 
 def _guests(run: Run) -> list[dict[str, Json]]:

@@ -62,6 +62,11 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
         strategy = config.strategy.maker(plan, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
+    if config.opponents is None and config.strategy.target == "pbt_marl" and not choices:
+        raise ConfigError(
+            "strategy = pbt_marl: compares members by their games, and they play none: say who plays whom in a game, as in "
+            "env=pong opponents=history; strategy=pbt compares members by their scores"
+        )
     if config.opponents is not None:
         strategy = _seated(config, config.opponents, strategy, learner, plan, is_new=not choices)
     return Parts(config, learner, plan, strategy, _advice(learner, config) if to_train else ())

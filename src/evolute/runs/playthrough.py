@@ -68,9 +68,7 @@ def game_of(folder: Path) -> Game:
         raise ConfigError(f"the members of {folder} train alone: only those of a game (opponents=…) can meet somebody")
     game = make_game(config.env.with_name(str(choices_of(folder).get("env", config.env.name))))
     if isinstance(game, HostGame):
-        raise ConfigError(
-            f"{config.env.name} is played on the host: nobody can join in or record it yet, but it can be counted"
-        )
+        raise ConfigError(f"{config.env.name} is played on the host, where nobody can join in and nothing is recorded yet")
     return game
 
 

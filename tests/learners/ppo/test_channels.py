@@ -203,8 +203,8 @@ def test_members_with_other_channels_can_meet(soccer):
     (plain,) = made.init([Order(0, 0, {}, steps=64, seed=5)])
     assert "channels" not in plain.about["network"]
     tree, other = made.dump(states[0]), made.dump(plain)
-    (match,) = made.play_matches(tree, SHAPED, [(Ref(1, 0),)], {Ref(1, 0): other}, games=2, seed=0, progress=silently)
-    assert match.games == 2
+    (played,) = made.play_matches(tree, SHAPED, [(Ref(1, 0),)], {Ref(1, 0): other}, games=2, seed=0, progress=silently)
+    assert len(played.results) == 2
     weights = networks.with_channels(made._spec(made._full(SHAPED)).network, states[0].train.adam.weights, 0)[1]
     assert weights.shape == plain.train.adam.weights.shape
 

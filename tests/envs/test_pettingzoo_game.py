@@ -75,7 +75,9 @@ def test_without_opponents_a_game_in_turns_asks_who_plays(name):
         make_env(EnvSpec(name))
 
 
+@pytest.mark.slow
 def test_soccer_of_dm_control_keeps_the_laws_of_games():
+    """MuJoCo is loaded, and compiles a pitch for every game."""
     pytest.importorskip("dm_control")
     game = make_game(EnvSpec("dm_soccer:1v1", {"time_limit": 0.25}))
     assert (game.teams, game.action_space.shape, game.has_legal) == ((0, 1), (3,), False)

@@ -162,13 +162,14 @@ def along(
     return layers.affine(weights, POLICY, features), _value_head(network, weights, features)
 
 
-def with_one_value(network: Network, vector: Any) -> tuple[Network, Any]:
-    """A network and its weights without the values of all channels but the first: it acts as before."""
-    if not network.channels:
+def with_channels(network: Network, vector: Any, channels: int) -> tuple[Network, Any]:
+    """A network and its weights for another number of channels, whose values are all the first one's: it acts as before."""
+    if network.channels == channels:
         return network, vector
+    made = replace(network, channels=channels)
     arrays = unpacked(network, vector)
-    arrays |= {f"{VALUE}/w": arrays[f"{VALUE}/w"][:, :1], f"{VALUE}/b": arrays[f"{VALUE}/b"][:1]}
-    return replace(network, channels=0), np.concatenate([array.ravel() for array in arrays.values()])
+    arrays |= {name: np.repeat(arrays[name][..., :1], made.values, axis=-1) for name in (f"{VALUE}/w", f"{VALUE}/b")}
+    return made, np.concatenate([array.ravel() for array in arrays.values()])
 
 
 def _features(network: Network, weights: Weights, torso: str, obs: jax.Array) -> jax.Array:

@@ -23,7 +23,7 @@ from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data
 from evolute.learners.ppo import turn_stats
 from evolute.learners.ppo.chunks import Chunks
-from evolute.learners.ppo.encounters import Encounter, Tables, match, one_by_one
+from evolute.learners.ppo.encounters import Encounter, Tables
 from evolute.learners.ppo.jax_turn import Inputs, Row, Surroundings
 from evolute.learners.ppo.runner import Assignment, TurnResult
 from evolute.learners.ppo.settings import packed
@@ -98,7 +98,10 @@ class GameRunner:
         encounters = self.tables.encounters(players, assignments)
         results = self._results(spec, encounters, self.how.matches, progress, room=self.tables.room)
         return [
-            tuple(match(lineup, result.returns[table], result.leads[table]) for table, lineup in enumerate(one.lineups))
+            tuple(
+                self.tables.match(lineup, result.returns[table], result.leads[table])
+                for table, lineup in enumerate(one.lineups)
+            )
             for one, result in zip(encounters, results, strict=True)
         ]
 
@@ -106,7 +109,7 @@ class GameRunner:
         """Games of one player against each of its line-ups, one by one."""
         (result,) = self._results(spec, [encounter], games, progress, room=len(encounter.lineups))
         return [
-            one_by_one(lineup, len(self.game.teams), result.returns[table], result.leads[table])
+            self.tables.one_by_one(lineup, result.returns[table], result.leads[table])
             for table, lineup in enumerate(encounter.lineups)
         ]
 

@@ -36,8 +36,8 @@ STUDENTS: dict[str, dict[str, Any]] = {
     "64, 64, 64 relu": {"widths": (64, 64, 64), "activation": "relu"},
 }
 TEACHER_STEPS, STUDENT_STEPS = 100_000, 4_096
-LESSON = (1.0, 0.05)
-"""How much the teacher counts at the start and the end of a student's only turn."""
+LESSON = (1.0, 0.9)
+"""How much the teacher counts at the start and the end of a student's only turn: the first of twelve that it is taught."""
 Values = Mapping[str, Sequence[float]]
 
 

@@ -55,8 +55,9 @@ def outputs(spec: PolicySpec, weights: Weights, obs: jax.Array) -> jax.Array:
 def description(spec: PolicySpec) -> dict[str, Any]:
     """What an exported policy is made of, besides its weights, as plain values."""
     network = _lists(asdict(spec.network))
-    if not spec.network.channels:
-        del network["channels"]  # as in states from before there were channels
+    for newer in ("channels", "spectral"):
+        if not network[newer]:
+            del network[newer]  # as in states from before there was such a thing
     return {
         "network": network,
         "actions": _described_actions(spec.actions),

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.learners.kit import layers, torsos, weights
+from evolute.learners.kit import layers, spectral, torsos, weights
 from evolute.learners.kit.torsos import ACTIVATIONS, Activation, Kind, Torso
 from evolute.learners.kit.weights import Part, Weights
 
@@ -40,6 +40,9 @@ class Network:
     """Whether policy and value share all but their heads; those with memory do."""
     channels: int = 0
     """How many values there are, one for each channel of the reward, on a last axis [channel]; 0: a single one, without it."""
+
+    spectral: bool = False
+    """Whether the dense layers before the heads are divided by their largest singular values."""
 
     @property
     def torso(self) -> Torso:
@@ -86,8 +89,16 @@ def initial(network: Network, rng: np.random.Generator) -> np.ndarray[Any, np.dt
 
 
 def unpacked(network: Network, vector: Any) -> dict[str, Any]:
-    """The named arrays in a weight vector (numpy's or JAX's)."""
-    return weights.unpacked(parts(network), vector)
+    """The named arrays in a weight vector (numpy's or JAX's), as the network acts with them."""
+    return effective(network, weights.unpacked(parts(network), vector))
+
+
+def effective(network: Network, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Arrays to learn as the network uses them: with spectral normalisation, if it has that."""
+    if not network.spectral:
+        return arrays
+    hidden = [name for name in arrays if name.rpartition("/")[0].rpartition("/")[2].startswith("dense") and name.endswith("/w")]
+    return {**arrays, **{name: spectral.normalised(arrays[name]) for name in hidden}}
 
 
 def starts(network: Network) -> dict[str, int]:
@@ -167,7 +178,7 @@ def with_channels(network: Network, vector: Any, channels: int) -> tuple[Network
     if network.channels == channels:
         return network, vector
     made = replace(network, channels=channels)
-    arrays = unpacked(network, vector)
+    arrays = weights.unpacked(parts(network), vector)
     arrays |= {name: np.repeat(arrays[name][..., :1], made.values, axis=-1) for name in (f"{VALUE}/w", f"{VALUE}/b")}
     return made, np.concatenate([array.ravel() for array in arrays.values()])
 

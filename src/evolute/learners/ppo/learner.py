@@ -160,6 +160,7 @@ class PPO:
         """What the member has learnt, in numpy alone."""
         state = from_tree(tree)
         arrays = networks.unpacked(acting.described_network(state.about), state.train.adam.weights)
+        arrays = {name: np.asarray(array) for name, array in arrays.items()}
         return acting.exported(arrays, state.about, state.train.obs, self.observation_space)
 
     def evaluate(

@@ -113,7 +113,17 @@ def _network(observations: gymnasium.Space[Any], actions: Actions, hparams: Mapp
     if hparams["memory"] and not shared:
         raise ValueError("ppo.shared=false does not go with ppo.memory: policy and value share the recurrent layer")
     widths = _widths(hparams)
-    return Network(shape, actions.outputs, actions.spread, kind, widths, hparams["activation"], hparams["memory"], shared)
+    return Network(
+        shape,
+        actions.outputs,
+        actions.spread,
+        kind,
+        widths,
+        hparams["activation"],
+        hparams["memory"],
+        shared,
+        spectral=hparams["spectral"],
+    )
 
 
 def _widths(hparams: Mapping[str, Any]) -> tuple[int, ...]:

@@ -281,6 +281,7 @@ def test_show_gives_hints_where_they_help(tmp_path):
     assert "hint: x: the winners sit at its upper bound 4" in evolute(tmp_path, "show", "train-1").stdout
 
 
+@pytest.mark.slow(reason="a dozen commands, each a program of its own")
 def test_pictures_schedules_replays_forks_and_comparisons_as_a_person_types_them(tmp_path):
     evolute(tmp_path, "run", "toy", "-m", "stop.turns=8")
     assert "wrote toy-1.png" in evolute(tmp_path, "plot", "toy-1", "--only", "family").stdout

@@ -45,6 +45,20 @@ class Match(NamedTuple):
         return cls(_players(against), score, games, gain)
 
 
+class PlayedGames(NamedTuple):
+    """The same games one by one: which seat the state had in each, how it ended (1 won, 0.5 drawn, 0 lost), and its return."""
+
+    against: Lineup
+    seats: tuple[int, ...]
+    results: tuple[float, ...]
+    returns: tuple[float, ...]
+
+    @property
+    def match(self) -> Match:
+        games = len(self.results)
+        return Match(self.against, sum(self.results) / games, games, sum(self.returns) / games)
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """What a member does next.

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Ref, Report
+from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, PlayedGames, Ref, Report
 from evolute.core.population import Population, Rating
 from evolute.core.space import Space
 from evolute.core.tree import Tree
@@ -169,7 +169,7 @@ class Seats(Protocol):
         games: int,
         seed: int,
         progress: Progress,
-    ) -> Sequence[Match]:
+    ) -> Sequence[PlayedGames]:
         """Games of a state against each line-up, in each seat equally often; `others` are the states in the line-ups."""
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from evolute.core.order import Hparams, Lineup, LinkName, Match, Order, Ref
+from evolute.core.order import Hparams, Lineup, LinkName, Match, Order, PlayedGames, Ref
 from evolute.core.protocols import Learner, Outcome, Progress
 from evolute.core.tree import Tree, canonical
 
@@ -117,7 +117,7 @@ class Solo:
         games: int,
         seed: int,
         progress: Progress,
-    ) -> Sequence[Match]:
+    ) -> Sequence[PlayedGames]:
         raise ValueError("code of your own plays its games itself, while it trains: `evolute ratings` shows how they went")
 
     def dump(self, state: Tree) -> Tree:

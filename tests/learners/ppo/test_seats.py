@@ -91,7 +91,9 @@ def test_the_stronger_one_wins_matches():
     lineups, others = [(Ref(0, 0),), (Ref(1, 0),), (Ref(2, 0),), ("random",)], {Ref(n, 0): t for n, t in enumerate(trees)}
     shares = []
     for tree in trees:
-        matches = made.play_matches(tree, {}, lineups, others, games=8, seed=1, progress=silently)
+        played = made.play_matches(tree, {}, lineups, others, games=8, seed=1, progress=silently)
+        assert [games.seats for games in played] == [(0, 1) * 4] * 4
+        matches = [games.match for games in played]
         shares.append([match.score for match in matches[:3]])
         assert abs(matches[3].gain) < 8
     assert shares == [[0.5, 0.0, 1.0], [1.0, 0.5, 0.0], [0.0, 1.0, 0.5]]

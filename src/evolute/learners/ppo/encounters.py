@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from evolute.core.order import Lineup, Match, Ref
+from evolute.core.order import Lineup, Match, PlayedGames, Ref
 from evolute.core.rng import derive
 from evolute.envs.game import Game
 from evolute.envs.host_game import HostGame
@@ -93,6 +93,16 @@ class Tables:
 
 
 def match(against: Lineup, returns: Any, leads: Any) -> Match:
-    """Games against one line-up: who has the higher return has won."""
-    results = (np.sign(leads) + 1) / 2
-    return Match(against, float(np.mean(results)), len(returns), float(np.mean(returns)))
+    """Games against one line-up as a report has them."""
+    return Match(against, float(np.mean(_ended(leads))), len(returns), float(np.mean(returns)))
+
+
+def one_by_one(against: Lineup, seats: int, returns: Any, leads: Any) -> PlayedGames:
+    """Games against one line-up of a game with this many seats, which the player takes in turn."""
+    taken = tuple(game % seats for game in range(len(returns)))
+    return PlayedGames(against, taken, tuple(_ended(leads).tolist()), tuple(returns.tolist()))
+
+
+def _ended(leads: Any) -> Any:
+    """How games ended [game]: who has the higher return has won."""
+    return (np.sign(leads) + 1) / 2

@@ -61,7 +61,7 @@ def test_agents_that_differ_see_padded_rows_with_their_role_and_have_their_own_a
         (EnvSpec("pettingzoo:classic.rps_v2", {"teams": [0, 0, 1]}), "has 2 agents, and teams are numbered from 0 on"),
         (EnvSpec("pettingzoo:classic.rps_v2", {"rounds": 3}), "unexpected keyword argument 'rounds'"),
         (EnvSpec("pettingzoo:classic.rps_v2", time_limit=3), "set the length of the game by an option"),
-        (EnvSpec("own_zoo:Counting", {"long": 3}), "it takes length, early, broken"),
+        (EnvSpec("own_zoo:Counting", {"long": 3}), "it takes length, early, broken, paid"),
     ],
 )
 def test_what_cannot_be_a_game_is_said(spec, message):

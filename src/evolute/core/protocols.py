@@ -138,6 +138,10 @@ class PlaysEitherWay(Protocol):
     """A learner whose members can take the likeliest actions or sample them, so that both can be evaluated."""
 
     @property
+    def ways(self) -> Sequence[bool]:
+        """The ways in which to evaluate a member: True for the likeliest actions, False for sampled ones."""
+
+    @property
     def rounds(self) -> Sequence[int]:
         """Episodes that evaluate a member well, in rounds: if time is short, the first must do."""
 
@@ -209,6 +213,17 @@ class Advises(Protocol):
 
     def advice(self) -> Sequence[str]:
         """A sentence each, such as what it will cost."""
+
+
+@runtime_checkable
+class Sizable(Protocol):
+    """A learner whose states are so large that a user should know before training."""
+
+    def footprint(self, members: int, steps: int | None, free: int | None) -> str:
+        """A sentence on what all members take at most, if each trains for so many steps.
+
+        Raises ValueError if it is more than the memory that is `free` allows, in bytes; None means that nobody knows.
+        """
 
 
 @runtime_checkable

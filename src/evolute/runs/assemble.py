@@ -10,10 +10,11 @@ from evolute.config.declared import built
 from evolute.config.error import ConfigError
 from evolute.config.idle import idle_settings
 from evolute.config.resolve import Config, plain_value
+from evolute.core.free_memory import free_memory
 from evolute.core.loop import Setup
 from evolute.core.names import PluginSpec
 from evolute.core.order import Json
-from evolute.core.protocols import Advises, Learner, Plan, Seats, Strategy
+from evolute.core.protocols import Advises, Learner, Plan, Seats, Sizable, Strategy
 from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
 from evolute.opponents.seated import Seated, Seating
@@ -24,6 +25,8 @@ from evolute.strategies.schedule import Schedule
 
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
+ON_OTHER_MACHINES = ("mpi", "ray")
+"""Engines whose workers may have memory of their own."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +103,19 @@ def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
     examples = [{**config.learner.settings, **config.space.sample(rng)} for _ in range(EXAMPLES)]
     limit = f"no limit was set, so the run stops after {config.stop.turns} turns; set stop.turns or steps for another"
     try:
-        advice = learner.advice(config.settings.interval, examples)
+        advice = [*learner.advice(config.settings.interval, examples), *_footprint(learner, config)]
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
     return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
+
+
+def _footprint(learner: Learner[Any], config: Config) -> Sequence[str]:
+    """What large states take; of the memory of other machines nothing is known."""
+    if not isinstance(learner, Sizable):
+        return []
+    settings, turns = config.settings, config.stop.horizon(config.settings.interval)
+    free = None if config.engine.name in ON_OTHER_MACHINES else free_memory()
+    return [learner.footprint(settings.population, None if turns is None else turns * settings.interval, free)]
 
 
 def _check_teachers(strategy: Strategy, config: Config) -> None:

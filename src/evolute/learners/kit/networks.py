@@ -40,6 +40,8 @@ class Network:
     """Whether policy and value share all but their heads; those with memory do."""
     channels: int = 0
     """How many values there are, one for each channel of the reward, on a last axis [channel]; 0: a single one, without it."""
+    critic: bool = True
+    """Whether there is a value besides the policy."""
 
     spectral: bool = False
     """Whether the dense layers before the heads are divided by their largest singular values."""
@@ -51,7 +53,7 @@ class Network:
     @property
     def twin(self) -> bool:
         """Whether policy and value are two dense networks of one shape."""
-        return self.kind == "mlp" and not self.shared
+        return self.kind == "mlp" and self.critic and not self.shared
 
     @property
     def values(self) -> int:
@@ -67,14 +69,16 @@ class Network:
 def parts(network: Network) -> list[Part]:
     """All arrays of a network, in the order in which they lie in the weight vector."""
     width = network.widths[-1]
-    names = (SHARED,) if network.shared else (ACTOR, CRITIC)
+    names = (SHARED,) if network.shared else (ACTOR, CRITIC) if network.critic else (ACTOR,)
     each = [list(torsos.parts(network.torso, name)) for name in names]
     listed = [part for layer in zip(*each, strict=True) for part in layer]
     if network.memory:
         listed += weights.dense(f"{MEMORY}/in", width, 3 * network.memory, 1.0)
         listed += weights.dense(f"{MEMORY}/h", network.memory, 3 * network.memory, 1.0)
         width = network.memory
-    listed += [*weights.dense(POLICY, width, network.outputs, 0.01), *weights.dense(VALUE, width, network.values, 1.0)]
+    listed += weights.dense(POLICY, width, network.outputs, 0.01)
+    if network.critic:
+        listed += weights.dense(VALUE, width, network.values, 1.0)
     return [*listed, Part("log_std", (network.spread,))] if network.spread else listed
 
 

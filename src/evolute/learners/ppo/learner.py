@@ -64,6 +64,7 @@ class PPO:
     links: tuple[LinkName, ...] = ()
     architecture: tuple[str, ...] = ARCHITECTURE
     policy_suffix: str = Policy.suffix
+    ways: tuple[bool, ...] = (True, False)
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
         """Warnings: of episodes on the host, which every turn starts afresh, that may not fit into a turn; of slower code."""

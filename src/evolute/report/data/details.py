@@ -120,7 +120,7 @@ def disk(run: Run) -> dict[str, int]:
 def retained_at_most(identity: Json, size: int) -> int:
     """How many states a strategy may retain: a pool of opponents, and candidates that wait for the end of a rung."""
     pool = identity.get("opponents.capacity", 0) if identity.get("opponents") else 0
-    name, settings = identity.get("strategy") or (None, {})
+    name, settings = identity.get("strategy") or (None, dict[str, Json]())
     if name != "bg_pbt":
         return int(pool)
     counts = settings.get("candidates") or 3 * size

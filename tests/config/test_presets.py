@@ -12,8 +12,11 @@ from evolute.config.resolve import resolved
 
 PPO = {"envs": 2, "unroll": 16, "minibatches": 1, "epochs": 1, "widths": [8]}
 SB3 = {"envs": 1, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "net_arch": [8]}
+REPLAY = {"batch": 8, "widths": [8], "warmup": 16, "capacity": 1000}
 SHRUNK = {
     "ppo": {"interval": 32, "ppo": PPO},
+    "sac": {"interval": 32, "sac": REPLAY},
+    "dqn": {"interval": 32, "dqn": REPLAY},
     "sb3": {"interval": 16, "sb3": SB3},
 }
 GAMES = {"opponents.tables": 2, "opponents.matches": 2}
@@ -33,7 +36,9 @@ IMAGE_PRESETS = pytest.mark.slow(reason="convolutions compile and train slowly; 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=IMAGE_PRESETS) if name.startswith(("procgen-bigfish", "atari", "ant-bullet-wta")) else name
+        pytest.param(name, marks=IMAGE_PRESETS)
+        if name.startswith(("procgen-bigfish", "atari", "ant-bullet-wta", "minatar"))
+        else name
         for name in presets()
     ],
 )

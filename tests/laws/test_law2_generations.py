@@ -26,8 +26,8 @@ SETTINGS = {
     "bg_pbt": {"generations": 1, "longest": 2, "taught": 4},
 }  # fmt: skip
 ASYNC = {**SETTINGS, "mode": "async", "engine": "simulated", "simulated": {"durations": [3, 4, 5]}, "stop": {"turns": 26}}
-PARTS = 8
-"""The write points of all stages, in parts that take some minutes each."""
+PARTS = 24
+"""The write points of all stages, in parts that take less than a minute each."""
 EVERY = pytest.mark.slow(reason="every write point of every stage of a generation")
 
 

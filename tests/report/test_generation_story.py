@@ -11,7 +11,7 @@ import pytest
 import evolute
 from evolute.core.lineage import origin
 from evolute.core.order import Order, Ref
-from evolute.report.data.details import run_details
+from evolute.report.data.details import retained_at_most, run_details
 from evolute.report.data.generations import architectures, founded, generation_data, generation_lines, generation_of, spent
 from evolute.report.data.page import page_data
 from evolute.report.figures.all import charts, sections
@@ -167,3 +167,13 @@ def test_scores_of_architectures_are_those_that_the_strategy_learns_from(folder,
         expected = {repr(dict(one.architecture)): one.score for one in tried if one.generation == generation}
         shown = {repr(one["architecture"]): one["score"] for one in architectures(table, generation, generations)}
         assert shown == expected
+
+
+def test_checkpoints_stay_within_what_show_says(tmp_path, monkeypatch):
+    """Students that wait for the end of a rung are durable too."""
+    folder, counts = tmp_path / "run", []
+    monkeypatch.setattr(points, "hooks", [lambda name: counts.append(len(list(folder.glob("checkpoints/*.state"))))])
+    run = evolute.run(**SETTINGS, bg_pbt={**CUT, "generations": 1}, durable=1, keep="last 1", folder=folder)
+    identity = run.meta.identity
+    assert run.meta.keep.most(4, 36, barrier=True) < max(counts)
+    assert max(counts) <= run.meta.keep.most(4, 36, barrier=True, retained=retained_at_most(identity, 4))

@@ -108,13 +108,24 @@ def disk(run: Run) -> dict[str, int]:
     """Bytes on disk, and the most that checkpoints can come to."""
     barrier = run.meta.mode == "sync"
     turns = run.meta.horizon or max((member.turns for member in run.population.members), default=0)
-    pool = run.meta.identity.get("opponents.capacity", 0) if run.meta.identity.get("opponents") else 0
-    states = run.meta.keep.most(len(run.population), turns, barrier=barrier, retained=pool)
+    retained = retained_at_most(run.meta.identity, len(run.population))
+    states = run.meta.keep.most(len(run.population), turns, barrier=barrier, retained=retained)
     return {
         "total": folders.size(run.folder),
         "checkpoints": folders.size(run.folder / folders.CHECKPOINTS),
         "checkpoints_at_most": states * run.meta.state_bytes,
     }
+
+
+def retained_at_most(identity: Json, size: int) -> int:
+    """How many states a strategy may retain: a pool of opponents, and candidates that wait for the end of a rung."""
+    pool = identity.get("opponents.capacity", 0) if identity.get("opponents") else 0
+    name, settings = identity.get("strategy") or (None, dict[str, Json]())
+    if name != "bg_pbt":
+        return int(pool)
+    counts = settings.get("candidates") or 3 * size
+    most = max(3 * size, *(counts if isinstance(counts, list) else [counts]))
+    return int(pool) + most + size + 1
 
 
 def longer(identity: Json) -> str:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from evolute.learners.kit import acting, networks
 from evolute.learners.kit.acting import PolicySpec
-from evolute.learners.kit.actions import Gaussian
+from evolute.learners.kit.actions import Distribution, Gaussian
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.ppo.spec import TeacherSpec
 from evolute.learners.ppo.train_state import MemberState, TrainState

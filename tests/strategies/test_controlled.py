@@ -59,7 +59,7 @@ def test_a_run_says_that_tuning_does_not_help_and_resumes_the_same(tmp_path, sto
             return opened.canonical()
 
     evolute.run(**settings, folder=tmp_path / "whole")
-    assert journal("whole").count(AHEAD) == 2  # in the order's reasons and in its report's
+    assert journal("whole").count(AHEAD) == 1
     assert "tuning is not helping" in " ".join(hints(TurnTable.read(tmp_path / "whole")))
     stopped_at(200, lambda: evolute.run(**settings, folder=tmp_path / "stopped"))
     evolute.run(**settings, folder=tmp_path / "stopped")

@@ -192,6 +192,11 @@ class RunSettings:
         Any, _fixed("what trains the members: a built-in learner, package.module:name, or in Python a function")
     ] = None
     strategy: Annotated[Any, _fixed("decides who inherits from whom and which hyper-parameters come next")] = "pbt"
+    control: Annotated[
+        int,
+        Ge(0),
+        _fixed("how many members, the last, are left alone as random search, to see whether the strategy helps"),
+    ] = 0
     engine: Annotated[Any, _anytime("where the members train")] = "inline"
     workers: Annotated[Number | None, _anytime("number of workers, for engines with several")] = None
     env: Annotated[str | None, _fixed("the environment, for learners that need one")] = None

@@ -19,7 +19,9 @@ from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
 from evolute.opponents.seated import Seated, Seating
 from evolute.runs.code import fingerprints
+from evolute.strategies.controlled import Controlled, evolving_plan
 from evolute.strategies.evolution import Evolution
+from evolute.strategies.random_search import RandomSearch
 from evolute.strategies.rungs import Rungs
 from evolute.strategies.schedule import Schedule
 
@@ -65,7 +67,8 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
     links = frozenset(learner.links)
     plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture, links)
     try:
-        strategy = config.strategy.maker(plan, **config.strategy.settings)
+        evolving = evolving_plan(plan, settings.control) if settings.control else plan
+        strategy = config.strategy.maker(evolving, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
     if config.opponents is None and config.strategy.target == "pbt_marl" and not choices:
@@ -75,6 +78,10 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
         )
     _check_teachers(strategy, config)
     advice = [*_advice(learner, config), *_strategy_advice(strategy, config, plan)] if to_train else []
+    if settings.control:
+        if isinstance(strategy, (RandomSearch, Schedule)):
+            raise ConfigError(f"control={settings.control}: {config.strategy.name} evolves nobody, and needs no control group")
+        strategy = Controlled(plan, strategy, settings.control)
     if config.opponents is not None:
         strategy = _seated(config, config.opponents, strategy, learner, plan, is_new=not choices)
     return Parts(config, learner, plan, strategy, advice)

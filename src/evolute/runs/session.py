@@ -25,7 +25,7 @@ from evolute.core.worker import Worker
 from evolute.logs.feed import LogFeed
 from evolute.logs.sink import LoggedRun, sinks
 from evolute.opponents.seated import Seated
-from evolute.runs import circles, folders, fork
+from evolute.runs import circles, control, folders, fork
 from evolute.runs.assemble import Parts, assembled, described
 from evolute.runs.code import changed_code, fingerprints
 from evolute.runs.commands import typed
@@ -314,8 +314,10 @@ class Session:
             self.journal.put(state_bytes=self._largest)
         self._logs.watch(event)
         self.how.notify(event)
-        if isinstance(event, Decided) and (text := circles.warning((order.why for order in event.orders), self.folder)):
-            self._watch(Notice(text, warning=True))
+        if isinstance(event, Decided):
+            reasons = [order.why for order in event.orders]
+            for text in filter(None, (circles.warning(reasons, self.folder), control.warning(reasons))):
+                self._watch(Notice(text, warning=True))
 
     def _evaluations(self) -> list[Evaluation]:
         """The best few in fresh episodes; none if the learner cannot play, or nobody is to be evaluated."""

@@ -11,7 +11,7 @@ import urllib.request
 
 SHORT = ("population=2", "interval=2k", "stop.steps=4k")
 """For whatever trains in an environment; all else is quick as it is."""
-PRESETS = ("cartpole", "cartpole-sb3", "pong-selfplay", "procgen-small", "rps", "soccer-2v2")
+PRESETS = ("bgpbt-cartpole", "cartpole", "cartpole-sb3", "pong-selfplay", "procgen-small", "rps", "soccer-2v2")
 SHORTER = {"sb3:SAC": ("interval=200", "stop.steps=400"), "procgen": ("ppo.envs=8", "ppo.unroll=32", "ppo.test_episodes=4")}
 
 

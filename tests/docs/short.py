@@ -12,6 +12,7 @@ import urllib.request
 SHORT = ("population=2", "interval=2k", "stop.steps=4k")
 """For whatever trains in an environment; all else is quick as it is."""
 PRESETS = (
+    "bgpbt-cartpole",
     "cartpole",
     "cartpole-dqn",
     "cartpole-sb3",

@@ -99,7 +99,16 @@ def evolved(folder, *words):
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("kind", ["learner", "environment", "script"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "script",
+        *(
+            pytest.param(kind, marks=pytest.mark.slow(reason="the same for code in two other places"))
+            for kind in ("learner", "environment")
+        ),
+    ],
+)
 def test_the_program_says_which_code_has_changed(tmp_path, kind):
     old, new, file = {
         "learner": (TRAIN, TRAIN.replace("'score': ", "'score': 2 * "), "own.py"),

@@ -188,6 +188,7 @@ def test_ls_lists_unreadable_runs_without_failing(tmp_path):
     assert "no runs in" in evolute(tmp_path, "ls", "elsewhere").stdout
 
 
+@pytest.mark.slow(reason="several runs, each a program of its own")
 def test_ls_is_ordered_by_age_and_shows_what_was_trained_and_whether_all_failed(tmp_path):
     (tmp_path / "own.py").write_text(
         "def train(state, hparams, steps, seed):\n    return None, {'score': 1 // hparams['h'] ** 0.5}\n"
@@ -281,6 +282,7 @@ def test_show_gives_hints_where_they_help(tmp_path):
     assert "hint: x: the winners sit at its upper bound 4" in evolute(tmp_path, "show", "train-1").stdout
 
 
+@pytest.mark.slow(reason="a dozen commands, each a program of its own")
 def test_pictures_schedules_replays_forks_and_comparisons_as_a_person_types_them(tmp_path):
     evolute(tmp_path, "run", "toy", "-m", "stop.turns=8")
     assert "wrote toy-1.png" in evolute(tmp_path, "plot", "toy-1", "--only", "family").stdout

@@ -42,6 +42,7 @@ def test_a_member_plays_fresh_episodes(place):
     assert "fresh episodes" in evolute_cli("play", "a", "--member", 2, "--episodes", 3, cwd=place)
 
 
+@pytest.mark.slow(reason="renders a whole episode as a video and as a GIF")
 def test_an_episode_is_recorded_as_a_video(place):
     result = json.loads(evolute_cli("play", "a", "--episodes", 1, "--video", "b.gif", "--json", cwd=place))
     with Image.open(place / "b.gif") as video:

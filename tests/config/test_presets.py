@@ -30,18 +30,13 @@ def shrunk(name):
     return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
 
 
-SLOW = ("procgen-bigfish", "atari", "ant-bullet-wta", "minatar", "halfcheetah-sac", "pendulum-sac")
-IMAGE_PRESETS = pytest.mark.slow(reason="slow to compile; one preset with images and one with a replay buffer are run always")
+SLOW = ("procgen-bigfish", "atari", "ant-bullet-wta", "minatar", "bgpbt-", "halfcheetah-sac", "pendulum-sac")
+SLOW_PRESETS = pytest.mark.slow(reason="slow to compile; one preset with images and one with a replay buffer are run always")
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=IMAGE_PRESETS)
-        if name.startswith(("procgen-bigfish", "atari", "ant-bullet-wta", "minatar"))
-        else name
-        for name in presets()
-    ],
+    [pytest.param(name, marks=SLOW_PRESETS) if name.startswith(SLOW) else name for name in presets()],
 )
 def test_a_preset_runs_two_turns(name, tmp_path):
     run = evolute.run(
@@ -53,3 +48,19 @@ def test_a_preset_runs_two_turns(name, tmp_path):
         assert all(value is None or math.isfinite(value) for turn in turns for value in turn.report.metrics.values())
     if name.startswith("procgen"):
         assert "test_return" in run.member(0).turn.report.metrics
+
+
+BRAX = ("ant", "halfcheetah", "humanoid", "hopper", "reacher", "pusher", "walker2d")
+
+
+@pytest.mark.parametrize("name", BRAX)
+def test_the_presets_of_bg_pbts_paper_search_its_space(name):
+    config = resolved(preset(f"bgpbt-{name}"))
+    assert config.settings.env == f"brax:{name}"
+    assert (config.settings.population, config.settings.interval, config.settings.stop.steps) == (8, 10**6, 150 * 10**6)
+    searched = set(config.space)
+    assert searched - {"width", "depth"} == {
+        "lr", "discount", "entropy", "gae_lambda", "clip", "reward_scale", "epochs", "unroll", "minibatches"
+    }  # fmt: skip
+    assert searched >= {"width", "depth"}
+    assert config.strategy.settings["generations"] == (1 if name in ("humanoid", "hopper") else 2)

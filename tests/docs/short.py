@@ -11,7 +11,19 @@ import urllib.request
 
 SHORT = ("population=2", "interval=2k", "stop.steps=4k")
 """For whatever trains in an environment; all else is quick as it is."""
-PRESETS = ("cartpole", "cartpole-dqn", "cartpole-sb3", "halfcheetah-sac", "minatar-dqn", "pendulum-sac", "procgen-small", "rps")
+PRESETS = (
+    "bgpbt-cartpole",
+    "cartpole",
+    "cartpole-dqn",
+    "cartpole-sb3",
+    "halfcheetah-sac",
+    "minatar-dqn",
+    "pendulum-sac",
+    "pong-selfplay",
+    "procgen-small",
+    "rps",
+    "soccer-2v2",
+)
 REPLAY = ("interval=100", "stop.steps=200")
 SHORTER = {
     "sb3:SAC": ("interval=200", "stop.steps=400"),

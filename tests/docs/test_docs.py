@@ -46,7 +46,6 @@ QUICK = {
     "docs/explain/laws.md",
     "docs/explain/pbt.md",
     "docs/how-to/pandas.md",
-    "docs/how-to/resume.md",
     "docs/how-to/shell.md",
     "docs/index.md",
 }

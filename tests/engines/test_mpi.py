@@ -64,7 +64,7 @@ def wait_for_turns(folder: Path, turns: int) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("victim", [0, 1])
+@pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.slow(reason="the same for another rank"))])
 def test_a_rank_that_dies_ends_the_job_and_the_same_command_resumes_it_on_other_ranks(tmp_path, victim):
     alone(tmp_path, "stop.turns=12", "runs=whole")
     slow = ["stop.turns=12", "noisy.sleep=0.05"]

@@ -72,7 +72,9 @@ evolute.run(noisy, folder=sys.argv[1], space=space, population=8, stop={"turns":
 """
 
 
-@pytest.mark.parametrize("turns", [1, 30, 71])
+@pytest.mark.parametrize(
+    "turns", [30, *(pytest.param(turns, marks=pytest.mark.slow(reason="the same early and late")) for turns in (1, 71))]
+)
 def test_a_killed_leader_takes_its_workers_with_it_and_the_run_goes_on_with_other_workers(tmp_path, turns):
     def start(folder: str, *engine: str) -> subprocess.Popen:
         return subprocess.Popen([sys.executable, "-c", LEADER, str(tmp_path / folder), *engine], cwd=Path(__file__).parents[2])

@@ -20,7 +20,10 @@ SHORT = {
 }
 
 
-@pytest.fixture(scope="module", params=NAMES)
+TORCH = pytest.param("own_torch", marks=pytest.mark.slow(reason="PyTorch trains each member in a process of its own"))
+
+
+@pytest.fixture(scope="module", params=[TORCH if name == "own_torch" else name for name in NAMES])
 def example(request, tmp_path_factory):
     """The name of an example, the folder it ran in, and what it printed."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -80,6 +83,7 @@ def test_the_script_learns_to_pull_the_best_lever(tmp_path):
     assert values[9] == max(values)
 
 
+@pytest.mark.slow(reason="the example's own training loop learns, in a program of its own")
 def test_a_file_of_pytorch_learns_cartpole(tmp_path):
     printed = run("own_torch", tmp_path, "--turns", "3")
     assert float(re.search(r"return (\S+),", printed)[1]) > 60

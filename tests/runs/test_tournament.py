@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.opponents import duels
+from tests.runs.conftest import SMALL
 
 import evolute
-from evolute.cli.games import play_against, ratings
+from evolute.cli.games import by_seat, play_against, ratings
 from evolute.cli.games import tournament as command
 from evolute.cli.main import app
 from evolute.cli.policy import play
 from evolute.config.error import ConfigError
+from evolute.core.order import PlayedGames
 from evolute.report.data.standings import ratings as ratings_of
 from evolute.report.tournament import tournament_page
 from evolute.runs.tournament import Tournament, against, for_all_seats, tournament
-
-SMALL = {"envs": 8, "unroll": 8, "widths": [4], "minibatches": 1, "epochs": 1}
-
-
-@pytest.fixture(scope="module")
-def rps(tmp_path_factory) -> Path:
-    settings = {f"ppo.{name}": value for name, value in SMALL.items()} | {"opponents.anchors": "random"}
-    space = {"lr": evolute.Float(1e-4, 1e-2, log=True)}
-    stop = {"turns": 1}
-    folder = tmp_path_factory.mktemp("games") / "rps"
-    more = {"population": 2, "interval": 64, "stop": stop, "display": "none", "opponents": "history"}
-    return evolute.run("ppo", env="matrix:rps", space=space, folder=folder, **more, **settings).folder
 
 
 @pytest.mark.parametrize("seats", [2, 3])
@@ -40,7 +29,7 @@ def test_the_higher_return_wins_where_both_sides_gain(tmp_path, seats):
     more = {"population": 2, "interval": 64, "stop": {"turns": 1}, "display": "none", "opponents": "history"}
     env = {"env": "matrix:own", "matrix.payoff": (1 + joint).tolist(), "matrix.rounds": 1}
     run = evolute.run("ppo", folder=tmp_path / "own", space={}, **env, **more, **settings)
-    match = against(run.folder, None, "random", games=600)
+    match = against(run.folder, None, "random", games=600).match
     assert match.score == pytest.approx(0.5, abs=0.1)
     assert match.gain == pytest.approx(1.5, abs=0.1)
 
@@ -58,7 +47,7 @@ def test_all_seats_are_taken_equally_often(seats, games, number):
 
 
 def test_a_match_has_all_seats_too(rps):
-    assert against(rps, None, "random", games=5).games == 6
+    assert against(rps, None, "random", games=5).seats == (0, 1) * 3
 
 
 @pytest.fixture(scope="module")
@@ -153,8 +142,19 @@ def test_what_is_printed_fits_a_terminal(rps, capsys):
     out = capsys.readouterr().out
     assert "% of 12 games that the row won against the column" in out
     assert "10 games against random" in out
-    assert "%, draws counting half (90% interval " in out
+    assert "draws count as half a win; mean return " in out
     assert max(len(line.removeprefix(str(rps.parent))) for line in out.splitlines() if str(rps) not in line) <= 80
+
+
+def test_games_are_counted_by_seat():
+    rows = by_seat(PlayedGames(("random",), (0, 1, 0, 1), (1.0, 0.5, 1.0, 0.0), (2.0, 0.0, 2.0, -2.0)))
+    assert [[row[key] for key in ("seat", "won", "drawn", "lost", "score")] for row in rows] == [
+        [0, 2, 0, 0, 1.0],
+        [1, 0, 1, 1, 0.25],
+        [None, 2, 1, 1, 0.625],
+    ]
+    assert all(row["low"] < row["score"] <= 1 for row in rows)
+    assert all(row["high"] > row["score"] or row["score"] == 1 for row in rows)
 
 
 def test_code_that_plays_its_games_itself_is_not_told_to_name_a_bot(tmp_path):
@@ -165,7 +165,6 @@ def test_code_that_plays_its_games_itself_is_not_told_to_name_a_bot(tmp_path):
         tournament([folder], games=2)
 
 
-@pytest.mark.parametrize("option", [["--greedy"], ["--video", "game.gif"]])
-def test_what_play_against_cannot_do_is_refused(tmp_path, option):
-    with pytest.raises(ConfigError, match="leave out --greedy and --video"):
-        app(["play", str(tmp_path), "--against", "random", *option], standalone_mode=False)
+def test_what_play_against_cannot_do_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="leave out --greedy, or add --video"):
+        app(["play", str(tmp_path), "--against", "random", "--greedy"], standalone_mode=False)

@@ -11,6 +11,7 @@ from evolute.core.population import Population
 from evolute.core.rng import stream
 from evolute.core.tree import pack
 from evolute.report import formats
+from evolute.report.data.details import retained_at_most
 from evolute.runs.assemble import Parts, assembled
 
 JOURNAL_BYTES = 600
@@ -67,7 +68,8 @@ def _by_turn(config: Config, each: int) -> str:
 
 
 def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
-    most = config.settings.keep.most(size, turns, barrier=config.settings.mode == "sync")
+    retained = retained_at_most(config.identity, size)
+    most = config.settings.keep.most(size, turns, barrier=config.settings.mode == "sync", retained=retained)
     if state is None:
         return f"checkpoints of at most {most:,} states, whose size is known after the first turn"
     return f"checkpoints at most {formats.size(most * state)} ({most:,} states of {formats.size(state)})"

@@ -8,14 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from evolute.cli.agents import chosen
 from evolute.cli.files import write
+from evolute.cli.human import play_human
 from evolute.config.error import ConfigError
-from evolute.core.order import Json
+from evolute.core.order import Json, PlayedGames
+from evolute.report import formats
 from evolute.report.data.standings import lines, table
 from evolute.report.data.standings import ratings as ratings_of
 from evolute.report.formats import who
@@ -23,8 +26,12 @@ from evolute.report.rated_lines import print_lines
 from evolute.report.summary import printed, ratings_table
 from evolute.report.tournament import circle_sentence, tournament_page
 from evolute.runs.result import Run
-from evolute.runs.tournament import against
+from evolute.runs.tournament import GAMES, against
 from evolute.runs.tournament import tournament as played
+from evolute.runs.video import record_match
+
+HUMAN = "human"
+ON_VIDEO = "the member has seat 0: orange on boards, green in pong and soccer"
 
 
 def ratings(folders: Sequence[Path], *, turns: bool, as_json: bool) -> None:
@@ -48,18 +55,70 @@ def ratings(folders: Sequence[Path], *, turns: bool, as_json: bool) -> None:
         printed(Text("\nratings of different runs cannot be compared: `evolute tournament RUN RUN` lets their best meet"))
 
 
+def play_game(
+    folder: Path,
+    member: int | None,
+    other: str,
+    *,
+    games: int | None,
+    seed: int,
+    video: Path | None,
+    sample: bool | None,
+    as_json: bool,
+) -> None:
+    """Let a member play against the best of another run, a bot or a person."""
+    greedy = None if sample is None else not sample
+    if other == HUMAN:
+        if video or as_json:
+            raise ConfigError("--against human is played in the terminal: leave out --video and --json")
+        play_human(folder, member, games=games, seed=seed, greedy=greedy)
+        return
+    if greedy and video is None:
+        raise ConfigError("--against plays with sampled actions: leave out --greedy, or add --video, which records one game")
+    play_against(folder, member, other, games=games or GAMES, seed=seed, as_json=as_json)
+    if video is not None:
+        frames = record_match(folder, member, other, video, seed=seed, greedy=bool(greedy))
+        if not as_json:
+            print(f"wrote {video} ({frames} frames, {formats.size(video.stat().st_size)}): {ON_VIDEO}")
+
+
 def play_against(folder: Path, member: int | None, other: str, *, games: int, seed: int, as_json: bool) -> None:
-    """Print how a member fares against the best of another run, or a bot."""
+    """Print how a member fares against the best of another run, or a bot: won, drawn and lost by seat."""
     with Console(file=sys.stderr).status("playing"):
-        match = against(folder, member, other, games=games, seed=seed)
-    low, high = _interval(match.score, match.games)
+        played = against(folder, member, other, games=games, seed=seed)
+    match, rows = played.match, by_seat(played)
+    low, high = rows[-1]["low"], rows[-1]["high"]
     if as_json:
         data = {"against": other, "games": match.games, "score": match.score, "low": low, "high": high, "return": match.gain}
-        print(json.dumps(data))
+        print(json.dumps({**data, "seats": rows[:-1]}))
         return
     print(f"{who(chosen(Run.open(folder), member))}:")
     print(f"{match.games:,} games against {other}, with sampled actions, in each seat equally often")
-    print(f"wins {match.score:.0%}, draws counting half (90% interval {low:.0%} to {high:.0%}); mean return {match.gain:.4g}")
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("seat", "won", "drawn", "lost", "wins", "90% interval"):
+        grid.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        counts = (f"{row[key]:,}" for key in ("won", "drawn", "lost"))
+        seat = "all" if row["seat"] is None else str(row["seat"])
+        grid.add_row(seat, *counts, f"{row['score']:.0%}", f"{row['low']:.0%} to {row['high']:.0%}")
+    printed(grid)
+    print(f"draws count as half a win; mean return {match.gain:.4g}")
+
+
+def by_seat(played: PlayedGames) -> list[dict[str, Json]]:
+    """How many games were won, drawn and lost in each seat and in all of them, and the share of wins with its interval."""
+    seats, results = np.array(played.seats), np.array(played.results)
+    return [
+        _counts(None if seat is None else int(seat), results[seats == seat] if seat is not None else results)
+        for seat in (*np.unique(seats), None)
+    ]
+
+
+def _counts(seat: int | None, results: np.ndarray) -> dict[str, Json]:
+    share = float(results.mean())
+    low, high = _interval(share, len(results))
+    won, drawn, lost = (int((results == value).sum()) for value in (1.0, 0.5, 0.0))
+    return {"seat": seat, "won": won, "drawn": drawn, "lost": lost, "score": share, "low": low, "high": high}
 
 
 def _interval(share: float, games: int) -> tuple[float, float]:

@@ -143,6 +143,24 @@ def tournament(
 
 
 @app.command()
+def exploit(
+    folder: RunFolder,
+    steps: Annotated[str, typer.Option("--steps", help="Steps to train each member of the response, as in 500k or 2M.")] = "2M",
+    members: Annotated[int, typer.Option("--members", min=1, help="Members of the response, of which the best counts.")] = 4,
+    games: Annotated[int, typer.Option("--games", min=2, help="Games that measure the response, after it was trained.")] = 1000,
+    target: Target = None,
+    override: Overrides = None,
+    as_json: PrintJson = False,
+) -> None:
+    """Train a response to a run's best member, which stays as it is. Prints how much it can be exploited, at least."""
+    from evolute.cli.exploit import exploit
+
+    exploit(
+        located(folder), steps=steps, members=members, games=games, target=target, overrides=override or [], as_json=as_json
+    )
+
+
+@app.command()
 def show(
     folder: RunFolder,
     member: Annotated[int | None, typer.Option("--member", help="Show this member instead of the best.")] = None,
@@ -194,19 +212,19 @@ def play(
         typer.Option("--sample/--greedy", help="Sample actions or take the likeliest; by default as did better after the run."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="RUN|BOT", help="In a game: whom to play, the best of a run or a bot.")
+        str | None,
+        typer.Option("--against", metavar="RUN|BOT|human", help="In a game: whom to play, the best of a run, a bot, or you."),
     ] = None,
     as_json: PrintJson = False,
 ) -> None:
-    """Evaluate a member in fresh episodes and print its returns. In a game, let it play --against a run or a bot."""
+    """Evaluate a member in fresh episodes and print its returns. In a game, let it play --against a run, a bot or you."""
     if against is not None:
-        from evolute.cli.games import play_against
-        from evolute.config.error import ConfigError
+        from evolute.cli.games import play_game
 
-        if video or film or sample is False:
-            raise ConfigError("--against plays with sampled actions and without a video: leave out --greedy and --video")
         other = str(located(Path(against)))
-        play_against(located(folder), member, other, games=episodes or 200, seed=seed, as_json=as_json)
+        play_game(
+            located(folder), member, other, games=episodes, seed=seed, video=video or film, sample=sample, as_json=as_json
+        )
         return
     from evolute.cli import policy
 
@@ -293,6 +311,14 @@ def fork(
     from evolute.cli.fork import fork
 
     fork(located(folder), turn, target=target, overrides=override or [])
+
+
+@app.command()
+def distill(folder: RunFolder, member: Slot = None, target: Target = None, override: Overrides = None) -> None:
+    """Train one student of the best member, such as a smaller network. -m says what differs: ppo.widths=[32,32] steps=100k."""
+    from evolute.cli.distill import distill
+
+    distill(located(folder), member, target=target, overrides=override or [])
 
 
 @app.command()

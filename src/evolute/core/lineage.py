@@ -36,15 +36,17 @@ def used_steps(ordered: int, done: int, *, failed: bool) -> int:
 
 
 class Origin(NamedTuple):
-    """Where the weights of a turn came from; `donor` is the member they were taken from, if it was another one."""
+    """Where the weights of a turn came from; `donor` is the member they were taken from, or who teaches fresh ones."""
 
-    kind: Literal["fresh", "imported", "own", "inherited", "rescued"]
+    kind: Literal["fresh", "taught", "imported", "own", "inherited", "rescued"]
     donor: int | None = None
 
     def __str__(self) -> str:
         match self.kind:
             case "inherited":
                 return f"from {self.donor}"
+            case "taught":
+                return f"taught by {self.donor}"
             case "rescued":
                 return f"rescued by {self.donor}"
         return self.kind
@@ -53,6 +55,8 @@ class Origin(NamedTuple):
 def origin(order: Order) -> Origin:
     """Where the weights of an order came from."""
     event = order.why.get("event")
+    if order.start is None and order.teacher is not None:
+        return Origin("taught", order.teacher.member)
     if order.start is None:
         return Origin("imported" if event == "import" else "fresh")
     if order.start.member == order.member:

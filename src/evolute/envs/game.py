@@ -83,3 +83,14 @@ class Game(Protocol):
 
     def step(self, key: jax.Array, state: Any, actions: jax.Array) -> Tick:
         """The game after actions [actor, …]."""
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A game that a person can play in a terminal."""
+
+    def moves(self, state: Any, seat: int) -> Mapping[str, int]:
+        """The legal actions of a seat that is to act, by what they are called."""
+
+    def text(self, state: Any, seat: int) -> str:
+        """What a seat sees."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -30,7 +30,7 @@ class MatrixGame:
 
     channels: tuple[str, ...] = ()
 
-    def __init__(self, payoff: Any, *, rounds: int) -> None:
+    def __init__(self, payoff: Any, *, rounds: int, moves: Sequence[str] = ()) -> None:
         self.payoff, self.rounds = checked_payoff(payoff), rounds
         self._counts = self.payoff.shape[1:]
         seats, most = len(self._counts), max(self._counts)
@@ -38,10 +38,11 @@ class MatrixGame:
         self.zero_sum = bool(np.allclose(self.payoff.sum(axis=0), 0))
         self.bots: Mapping[str, Bot] = {}
         self._alike = seats_are_alike(self.payoff)
-        self._legal = np.arange(most) < np.array(self._counts)[:, None]
+        self.legal = np.arange(most) < np.array(self._counts)[:, None]
         size = self._obs(jnp.zeros(seats, jnp.int32)).shape[1]
         self.observation_space: gymnasium.Space[Any] = gymnasium.spaces.Box(0.0, 1.0, (size,))
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(most)
+        self._names = tuple(moves) or tuple(map(str, range(most)))
 
     def reset(self, key: jax.Array) -> tuple[State, View]:
         state = State(jnp.full(self.actors, -1, jnp.int32), jnp.int32(0))
@@ -52,6 +53,23 @@ class MatrixGame:
         reward = jnp.asarray(self.payoff)[(slice(None), *actions)]
         return Tick(after, self._view(after), reward, after.rounds >= self.rounds, jnp.bool_(False))
 
+    def moves(self, state: State, seat: int) -> dict[str, int]:
+        return {name: action for action, name in enumerate(self._names[: self._counts[seat]])}
+
+    def text(self, state: State, seat: int) -> str:
+        number, last = int(state.rounds), np.asarray(state.last)
+        if number == 0:
+            return f"round 1 of {self.rounds}"
+        gained = float(self.payoff[(seat, *last)])
+        others = ", ".join(self._names[action] for other, action in enumerate(last) if other != seat)
+        told = f"you played {self._names[last[seat]]} against {others}: {gained:+g}"
+        return told if number >= self.rounds else f"{told}\nround {number + 1} of {self.rounds}"
+
+    def frame(self, state: State) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        from evolute.envs.render import text_frame
+
+        return text_frame(self.text(state, 0))
+
     def situations(self) -> np.ndarray[Any, Any]:
         """All that can be seen, [seat, situation, …]: the first round, then every last joint action in C order."""
         every = np.stack(np.unravel_index(np.arange(np.prod(self._counts)), self._counts), axis=-1)
@@ -59,7 +77,7 @@ class MatrixGame:
         return np.swapaxes(np.asarray(jax.vmap(self._obs)(jnp.asarray(last, jnp.int32))), 0, 1)
 
     def _view(self, state: State) -> View:
-        legal = None if self._legal.all() else jnp.asarray(self._legal)
+        legal = None if self.legal.all() else jnp.asarray(self.legal)
         return View(self._obs(state.last), jnp.arange(self.actors, dtype=jnp.int32), legal)
 
     def _obs(self, last: jax.Array) -> jax.Array:

@@ -168,6 +168,22 @@ def _image(obs: Array) -> Frame:
     return _enlarged(picture)
 
 
+def text_frame(text: str, *, lines: int = 8, width: int = 48) -> Frame:
+    """Text as a picture, with room for at least so many lines and characters, so that all frames have one size."""
+    try:
+        from PIL import Image, ImageDraw, ImageFont
+    except ImportError as error:
+        raise ValueError("a video of this game needs pillow: pip install 'evolute[video]'") from error
+    rows = [line[start : start + width] for line in text.splitlines() for start in range(0, max(len(line), 1), width)]
+    font = ImageFont.load_default_imagefont()
+    image = Image.new("L", (8 + 6 * width, 8 + 12 * max(lines, len(rows))), 24)
+    draw = ImageDraw.Draw(image)
+    for number, row in enumerate(rows):
+        draw.text((4, 4 + 12 * number), row, fill=230, font=font)
+    grey = np.asarray(image)[..., None].repeat(3, axis=2)
+    return np.ascontiguousarray(grey.repeat(2, axis=0).repeat(2, axis=1))
+
+
 def _enlarged(picture: Frame) -> Frame:
     scale = max(1, SIDE // picture.shape[0])
     return np.ascontiguousarray(picture.repeat(scale, axis=0).repeat(scale, axis=1))

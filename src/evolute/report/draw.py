@@ -25,9 +25,12 @@ except ImportError as error:
 CYCLE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7a00", "#7f7f7f"]
 """Okabe and Ito's colours, which people with colour-blindness can tell apart."""
 LIGHT = {"winner": "#c24e00", "member": "#0072b2", "living": "#0072b2", "extinct": "#b9bec6", "takeover": "#009e73"}
+LIGHT |= {"teacher": "#a0508c", "border": "#6b7280"}
 DARK = {"winner": "#ff9142", "member": "#6fb7e6", "living": "#6fb7e6", "extinct": "#5c6572", "takeover": "#2fd3a3"}
-WIDTHS = {"winner": 2.2, "member": 0.8, "living": 0.9, "extinct": 0.7, "takeover": 0.7}
-ORDER = {"extinct": 1, "member": 2, "living": 3, "plain": 3, "takeover": 4, "winner": 5, "failure": 6}
+DARK |= {"teacher": "#e29ccb", "border": "#9aa4b2"}
+WIDTHS = {"winner": 2.2, "member": 0.8, "living": 0.9, "extinct": 0.7, "takeover": 0.7, "teacher": 0.7, "border": 0.9}
+ORDER = {"border": 0, "extinct": 1, "member": 2, "living": 3, "plain": 3, "takeover": 4, "teacher": 4, "winner": 5}
+ORDER |= {"failure": 6}
 LEGEND = {"member": "each member", "living": "has living descendants", "extinct": "died out"}
 FAINT = 0.06
 """How opaque a cell of value 0 is."""

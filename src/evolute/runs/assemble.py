@@ -19,7 +19,9 @@ from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
 from evolute.opponents.seated import Seated, Seating
 from evolute.runs.code import fingerprints
+from evolute.strategies.controlled import Controlled, evolving_plan
 from evolute.strategies.evolution import Evolution
+from evolute.strategies.random_search import RandomSearch
 from evolute.strategies.rungs import Rungs
 from evolute.strategies.schedule import Schedule
 
@@ -65,13 +67,23 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
     links = frozenset(learner.links)
     plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture, links)
     try:
-        strategy = config.strategy.maker(plan, **config.strategy.settings)
+        evolving = evolving_plan(plan, settings.control) if settings.control else plan
+        strategy = config.strategy.maker(evolving, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
+    if config.opponents is None and config.strategy.target == "pbt_marl" and not choices:
+        raise ConfigError(
+            "strategy = pbt_marl: compares members by their games, and they play none: say who plays whom in a game, as in "
+            "env=pong opponents=history; strategy=pbt compares members by their scores"
+        )
     _check_teachers(strategy, config)
     advice = [*_advice(learner, config), *_strategy_advice(strategy, config, plan)] if to_train else []
+    if settings.control:
+        if isinstance(strategy, (RandomSearch, Schedule)):
+            raise ConfigError(f"control={settings.control}: {config.strategy.name} evolves nobody, and needs no control group")
+        strategy = Controlled(plan, strategy, settings.control)
     if config.opponents is not None:
-        strategy = _seated(config, config.opponents, strategy, learner, plan)
+        strategy = _seated(config, config.opponents, strategy, learner, plan, is_new=not choices)
     return Parts(config, learner, plan, strategy, advice)
 
 
@@ -136,7 +148,9 @@ def _strategy_advice(strategy: Strategy, config: Config, plan: Plan) -> Sequence
     ]
 
 
-def _seated(config: Config, opponents: PluginSpec, strategy: Strategy, learner: Learner[Any], plan: Plan) -> Seated:
+def _seated(
+    config: Config, opponents: PluginSpec, strategy: Strategy, learner: Learner[Any], plan: Plan, *, is_new: bool
+) -> Seated:
     """The strategy for members that meet in a game."""
     where = f"opponents = {opponents.name}"
     if "opponents" not in learner.links or not isinstance(learner, Seats):
@@ -148,12 +162,28 @@ def _seated(config: Config, opponents: PluginSpec, strategy: Strategy, learner: 
         ranges = ", ".join(sorted(plan.architecture))
         raise ConfigError(f"{where}: {ranges} must be fixed, since members meet whose networks have one shape")
     names = [one.name for one in fields(Seating)]
-    values = vars(config.settings.opponents_)
+    values = {**vars(config.settings.opponents_), "rating": _rating(config, learner, is_new=is_new)}
     try:
         choose = opponents.maker(**opponents.settings)
     except ValueError as error:
         raise ConfigError(f"{opponents.name}: {error}") from error
     return Seated(strategy, choose, learner.teams, Seating(**{name: values[name] for name in names}))
+
+
+def _rating(config: Config, learner: Seats, *, is_new: bool) -> Json:
+    """How members are rated. Runs of general-sum games that were begun otherwise go on as they began."""
+    rule = getattr(learner, "choices", {}).get("rating", config.settings.opponents_.rating)
+    if rule == "panel" and config.strategy.target == "pbt_marl":
+        raise ConfigError(
+            "strategy = pbt_marl: takes over weights by who would win, and members of this game are rated by their returns "
+            "(opponents.rating=panel); use strategy=pbt"
+        )
+    if is_new and rule != "panel" and learner.zero_sum is False:
+        raise ConfigError(
+            f"opponents.rating = {rule}: in this game one may gain without another losing, so winning says little: use "
+            "opponents.rating=panel, which rates by the mean return against the newest states in the pool"
+        )
+    return rule
 
 
 def _learner(config: Config, choices: Mapping[str, Json]) -> Learner[Any]:
@@ -162,6 +192,9 @@ def _learner(config: Config, choices: Mapping[str, Json]) -> Learner[Any]:
     if is_train(maker) or not callable(maker):
         return adapt(maker)
     env = config.env and replace(config.env, name=choices.get("env", config.env.name))
+    if env is not None and env.game is not None and choices:
+        rating = choices.get("rating", config.settings.opponents_.rating)
+        env = replace(env, game=replace(env.game, rating=rating))
     try:
         return adapt(built(maker, {**config.learner.settings, **choices}, env))
     except (ValueError, ImportError) as error:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evolute.config.error import ConfigError
-from evolute.core.order import Hparams, Lineup, Match, Player, Ref
+from evolute.core.order import Hparams, Lineup, PlayedGames, Player, Ref
 from evolute.core.protocols import Progress, Seats, silently
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
@@ -188,7 +188,7 @@ def _played(
             results = learner.play_matches(one.tree, one.hparams, lineups, trees, games=number, seed=seed, progress=silently)
         except ValueError as error:
             raise ConfigError(str(error)) from error
-        played += [(other, match.score, match.games) for other, match in zip(those, results, strict=True)]
+        played += [(other, games.match.score, games.match.games) for other, games in zip(those, results, strict=True)]
     return played
 
 
@@ -197,7 +197,7 @@ def for_all_seats(teams: Sequence[int], games: float) -> int:
     return math.ceil(games / len(teams)) * len(teams)
 
 
-def against(folder: Path, member: int | None, other: str, *, games: int = GAMES, seed: int = 0) -> Match:
+def against(folder: Path, member: int | None, other: str, *, games: int = GAMES, seed: int = 0) -> PlayedGames:
     """Games of a member, by default the best, against the best of another run or a bot."""
     run, path = Run.open(folder), Path(other)
     agent = run.best if member is None else run.member(member)
@@ -209,8 +209,8 @@ def against(folder: Path, member: int | None, other: str, *, games: int = GAMES,
     trees = {} if theirs.is_bot else {Ref(1, 0): theirs.tree}
     try:
         lineups, number = [lineup(learner.teams, player)], for_all_seats(learner.teams, games)
-        (match,) = learner.play_matches(mine.tree, mine.hparams, lineups, trees, games=number, seed=seed, progress=silently)
-        return match
+        (played,) = learner.play_matches(mine.tree, mine.hparams, lineups, trees, games=number, seed=seed, progress=silently)
+        return played
     except ValueError as error:
         raise ConfigError(f"--against {other}: {error}") from error
 

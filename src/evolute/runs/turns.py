@@ -68,6 +68,8 @@ class TurnTable:
     """The games of turns as the journal has them, in runs whose members are rated: member, turn and JSON."""
     pools: Sequence[tuple[int, Sequence[Ref]]] = field(repr=False, default=())
     """The pool of past states at some turns, spread over the run."""
+    teachers: Mapping[int, int] = field(repr=False, default_factory=dict)
+    """The row of the state that taught each row that had a teacher."""
 
     @classmethod
     def read(cls, folder: Path | str) -> TurnTable:
@@ -123,10 +125,11 @@ class TurnTable:
         return Ref(int(self.member[row]), int(self.turn[row]))
 
     def order(self, row: int) -> Order:
-        """The order of a row, without its seed and links besides the start."""
+        """The order of a row, without its seed and links besides start and teacher."""
         parent = int(self.parent[row])
         start = None if parent == FRESH else self.ref(parent)
-        return Order(int(self.member[row]), int(self.turn[row]), self.hparams[row], start, why=self.why[row])
+        teacher = self.ref(self.teachers[row]) if row in self.teachers else None
+        return Order(int(self.member[row]), int(self.turn[row]), self.hparams[row], start, teacher=teacher, why=self.why[row])
 
     def reason(self, row: int) -> str | None:
         """Why a turn failed: the last line of its error; None if it did not."""
@@ -211,6 +214,7 @@ def _table(folder: Path, meta: RunMeta, journal: Journal) -> TurnTable:
         {row: deviation for row, (_, deviation) in ratings.items()},
         journal.matches() if ratings else (),
         [(turn, [Ref(*pair) for pair in json.loads(pool)]) for turn, pool in journal.pools(POOLS)] if ratings else (),
+        {rows_of[taught[:2]]: rows_of[taught[2:]] for taught in journal.teachers()},
     )
 
 

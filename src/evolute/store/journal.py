@@ -155,6 +155,12 @@ class Journal:
         with _explained(self.path):
             return int(self._db.execute("SELECT COUNT(*) FROM reports").fetchone()[0])
 
+    def strategy_state(self) -> Json:
+        """The strategy's state after the last decision; None if there was none."""
+        with _explained(self.path):
+            row = self._db.execute("SELECT state FROM decisions ORDER BY number DESC LIMIT 1").fetchone()
+            return None if row is None else json.loads(row[0])
+
     def best_score(self) -> float | None:
         """The score of the best member's latest state, read from the latest states' lines of descent only."""
         chosen = self.meta.chosen
@@ -235,6 +241,15 @@ class Journal:
             return self._db.execute(
                 "SELECT member, turn, found FROM (SELECT number, member, turn, json_extract(body, '$.matches') AS found "
                 "FROM reports) WHERE found IS NOT NULL ORDER BY number"
+            ).fetchall()
+
+    def teachers(self) -> list[tuple[int, int, int, int]]:
+        """Every finished turn that had a teacher: member, turn, and the teacher's member and turn."""
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT o.member, o.turn, json_extract(o.body, '$.teacher[0]'), json_extract(o.body, '$.teacher[1]') "
+                "FROM orders o JOIN reports r ON o.turn = r.turn AND o.member = r.member "
+                "WHERE o.body LIKE '%\"teacher\":[%' AND json_extract(o.body, '$.teacher') IS NOT NULL ORDER BY r.number"
             ).fetchall()
 
     def pools(self, most: int) -> list[tuple[int, str]]:

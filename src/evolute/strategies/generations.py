@@ -225,7 +225,7 @@ def candidates(plan: Plan, population: Population, proposed: Sequence[Proposed],
         drawn = plan.space.first(rng)
         other = members[rng.integers(len(members))].order.hparams
         values = drawn if one.by == "random" else {name: other[name] for name in plan.space}
-        made.append([{**values, **one.architecture}, {"by": one.by, **one.why}])
+        made.append([{**values, **one.architecture}, {"by": one.by, "architecture": one.architecture, **one.why}])
     return made
 
 

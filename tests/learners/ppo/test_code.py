@@ -103,6 +103,7 @@ def test_a_run_that_began_with_machine_code_stops_without_it_and_can_still_be_pl
     assert refused["played"] == 2
 
 
+@pytest.mark.slow(reason="trains a run as older versions wrote it, and resumes it")
 def test_a_run_from_before_counts_as_native(tmp_path):
     folder = tmp_path / "run"
     whole = run(tmp_path / "whole", llvmlite=True, turns=2)

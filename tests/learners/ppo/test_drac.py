@@ -80,10 +80,12 @@ def test_the_loss_is_zero_under_the_identity_and_only_there(actions):
 
 def test_the_divergence_is_that_of_kullback_and_leibler():
     one, other = jnp.log(jnp.array([[0.5], [0.5]])), jnp.log(jnp.array([[0.9], [0.1]]))
-    found = Categories((2,), (0,), single=True).divergence({}, one, other)
+    found = Categories((2,), (0,), single=True).divergence(one, other)
     np.testing.assert_allclose(found, 0.5 * np.log(0.5 / 0.9) + 0.5 * np.log(0.5 / 0.1), rtol=1e-5)
     gaussian = Gaussian((-1.0,), (1.0,), (1,))
-    found = gaussian.divergence({"log_std": jnp.array([np.log(2.0)])}, jnp.array([[1.0]]), jnp.array([[4.0]]))
+    weights, none = {"log_std": jnp.array([np.log(2.0)])}, jnp.zeros((1, 1))
+    one, other = (gaussian.parameters(weights, jnp.array([[mean]]), none) for mean in (1.0, 4.0))
+    found = gaussian.divergence(one, other)
     np.testing.assert_allclose(found, 3.0**2 / (2 * 2.0**2), rtol=1e-5)
 
 

@@ -91,7 +91,9 @@ def test_the_stronger_one_wins_matches():
     lineups, others = [(Ref(0, 0),), (Ref(1, 0),), (Ref(2, 0),), ("random",)], {Ref(n, 0): t for n, t in enumerate(trees)}
     shares = []
     for tree in trees:
-        matches = made.play_matches(tree, {}, lineups, others, games=8, seed=1, progress=silently)
+        played = made.play_matches(tree, {}, lineups, others, games=8, seed=1, progress=silently)
+        assert [games.seats for games in played] == [(0, 1) * 4] * 4
+        matches = [games.match for games in played]
         shares.append([match.score for match in matches[:3]])
         assert abs(matches[3].gain) < 8
     assert shares == [[0.5, 0.0, 1.0], [1.0, 0.5, 0.0], [0.0, 1.0, 0.5]]
@@ -138,6 +140,10 @@ SETTINGS = {
         ({"opponents.tables": 3}, "ppo.envs=4: must be a multiple of the 3 tables"),
         ({"env": "cartpole"}, "has one seat"),
         ({"opponents": None}, "is a game with 2 seats"),
+        (
+            {"opponents": None, "env": "pong", "strategy": "pbt_marl"},
+            r"strategy = pbt_marl: compares members by their games, and they play none: .* opponents=history",
+        ),
         ({"ppo": {**TINY, "widths": "ordinal[[4],[8]]"}}, "widths must be fixed, since members meet"),
         ({"opponents": "histori"}, "did you mean 'history'"),
         ({"learner": "sb3:PPO", "ppo": None, "env": "CartPole-v1"}, "the learner sb3 trains members alone"),

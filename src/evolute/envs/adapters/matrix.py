@@ -16,6 +16,11 @@ PAYOFF = {
     "prisoners_dilemma": [[[3, 0], [5, 1]], [[3, 5], [0, 1]]],  # cooperate, defect
     "rps": [[[0, -1, 1], [1, 0, -1], [-1, 1, 0]], [[0, 1, -1], [-1, 0, 1], [1, -1, 0]]],  # rock, paper, scissors
 }
+MOVES = {
+    "matching_pennies": ("heads", "tails"),
+    "prisoners_dilemma": ("cooperate", "defect"),
+    "rps": ("rock", "paper", "scissors"),
+}
 OWN = "own"
 
 
@@ -38,7 +43,8 @@ def make(name: str, options: Mapping[str, Any], *, time_limit: int | None = None
     if name == OWN and "payoff" not in options:
         raise ValueError(f"matrix:{OWN} needs matrix.payoff: numbers [seat, action of seat 0, action of seat 1, …]")
     try:
-        return MatrixGame(options["payoff"] if name == OWN else PAYOFF[name], rounds=rounds)
+        payoff = options["payoff"] if name == OWN else PAYOFF[name]
+        return MatrixGame(payoff, rounds=rounds, moves=MOVES.get(name, ()))
     except ValueError as error:
         raise ValueError(f"matrix.{error}") from error
 

@@ -61,7 +61,7 @@ def outputs(spec: PolicySpec, weights: Weights, obs: jax.Array) -> jax.Array:
 def description(spec: PolicySpec) -> dict[str, Any]:
     """What an exported policy is made of, besides its weights, as plain values."""
     network = _lists(asdict(spec.network))
-    for name, usual in (("channels", 0), ("critic", True)):
+    for name, usual in (("channels", 0), ("critic", True), ("spectral", False)):
         if network[name] == usual:
             del network[name]  # as in states from before there were others
     return {

@@ -95,10 +95,14 @@ class Categories:
             entropy -= jnp.sum(jnp.exp(logs) * logs, axis=0)
         return log_prob, entropy
 
-    def divergence(self, weights: Weights, outputs: jax.Array, others: jax.Array) -> jax.Array:
-        """How far the distributions under `others` are from those under `outputs` (Kullback-Leibler), both [output, …]."""
-        total = jnp.zeros(outputs.shape[1:])
-        for one, other in zip(self._split(outputs, axis=0), self._split(others, axis=0), strict=True):
+    def parameters(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> jax.Array:
+        """What says all of the distributions [parameter, …] that actions [action, …] were drawn from."""
+        return outputs
+
+    def divergence(self, parameters: jax.Array, others: jax.Array) -> jax.Array:
+        """How far the distributions of `others` are from those of `parameters` (Kullback-Leibler), both [parameter, …]."""
+        total = jnp.zeros(parameters.shape[1:])
+        for one, other in zip(self._split(parameters, axis=0), self._split(others, axis=0), strict=True):
             logs = jax.nn.log_softmax(one, axis=0)
             total += jnp.sum(jnp.exp(logs) * (logs - jax.nn.log_softmax(other, axis=0)), axis=0)
         return total
@@ -160,10 +164,14 @@ class Gaussian:
             normal, entropy = normal - _log_derivative(action), entropy + _log_derivative(mean)
         return jnp.sum(normal, axis=0), jnp.sum(entropy, axis=0)
 
-    def divergence(self, weights: Weights, outputs: jax.Array, others: jax.Array) -> jax.Array:
-        """How far the distributions under `others` are from those under `outputs` (Kullback-Leibler), both [output, …]."""
+    def parameters(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> jax.Array:
+        """Means and log-stds [parameter, …]; squashing changes both distributions of a divergence alike, and so not it."""
         mean, log_std = self._moments(weights, outputs, axis=0)
-        other, other_log_std = self._moments(weights, others, axis=0)
+        return jnp.concatenate([mean, jnp.broadcast_to(log_std, mean.shape)])
+
+    def divergence(self, parameters: jax.Array, others: jax.Array) -> jax.Array:
+        """How far the distributions of `others` are from those of `parameters` (Kullback-Leibler), both [parameter, …]."""
+        (mean, log_std), (other, other_log_std) = (jnp.split(one, 2) for one in (parameters, others))
         spread = jnp.exp(2 * (log_std - other_log_std)) + jnp.square((mean - other) * jnp.exp(-other_log_std))
         return jnp.sum(other_log_std - log_std + 0.5 * (spread - 1), axis=0)
 
@@ -220,8 +228,11 @@ class LegalCategories:
     def log_prob_and_entropy(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
         return self.choice.log_prob_and_entropy(weights, masked(outputs, action[1:]), action[:1])
 
-    def divergence(self, weights: Weights, outputs: jax.Array, others: jax.Array) -> jax.Array:
-        return self.choice.divergence(weights, outputs, others)
+    def parameters(self, weights: Weights, outputs: jax.Array, action: jax.Array) -> jax.Array:
+        return masked(outputs, action[1:])
+
+    def divergence(self, parameters: jax.Array, others: jax.Array) -> jax.Array:
+        return self.choice.divergence(parameters, others)
 
     def to_env(self, action: Any) -> Any:
         return self.choice.to_env(action[..., :1])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evolute.core.order import Json
+from evolute.core.order import Json, LinkName
 from evolute.core.protocols import Learner
 from evolute.envs.spec import EnvSpec, GameSpec
 from evolute.learners.ppo.settings import PPOSettings
@@ -42,7 +43,8 @@ def ppo(*, env: EnvSpec, settings: PPOSettings) -> Learner[Any]:
     test_runner = HostRunner(programs, test_env) if isinstance(test_env, HostEnv) else None
     spaces = (train_env.observation_space, train_env.action_space)
     channels = () if isinstance(train_env, HostEnv) else channels_of(train_env)
-    return PPO(runner, *spaces, settings, choices, masked=on_host, channels=channels, test_runner=test_runner)
+    links = _links(settings)
+    return PPO(runner, *spaces, settings, choices, masked=on_host, channels=channels, test_runner=test_runner, links=links)
 
 
 def _in_game(
@@ -58,16 +60,24 @@ def _in_game(
 
     game = make_game(spec)
     lineup_numbers(game, [how.anchors], [])  # may refuse
+    how = replace(how, rating=how.rating or ("panel" if game.zero_sum is False else "descent"))
     return PPO(
         HostGameRunner(programs, game, how) if isinstance(game, HostGame) else GameRunner(programs, game, how),
         game.observation_space,
         game.action_space,
         settings,
-        choices,
+        {**choices, "rating": how.rating},
         masked=isinstance(game, HostGame),
         legal=has_legal(game),
         channels=() if isinstance(game, HostGame) else tuple(game.channels),
         tables=how.tables,
         teams=game.teams,
-        links=("opponents",),
+        zero_sum=game.zero_sum,
+        bots=("random", *game.bots),
+        links=("opponents", *_links(settings)),
     )
+
+
+def _links(settings: PPOSettings) -> tuple[LinkName, ...]:
+    """Networks with memory cannot be taught, since a teacher looks at each step of a rollout alone."""
+    return () if settings.memory else ("teacher",)

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from evolute.core.order import Match
+from evolute.core.order import Match, PlayedGames
 from evolute.core.protocols import Progress
 from evolute.envs.game import Game
 from evolute.envs.spec import GameSpec
@@ -19,11 +19,11 @@ from evolute.learners.kit.arena import Arena, Opponents
 from evolute.learners.kit.chunks import Chunks
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.jax_envs import EnvStates
-from evolute.learners.kit.matches import Fixture
+from evolute.learners.kit.matches import Fixture, GameResults
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data
 from evolute.learners.ppo import turn_stats
-from evolute.learners.ppo.encounters import Encounter, Tables, match
+from evolute.learners.ppo.encounters import Encounter, Tables
 from evolute.learners.ppo.jax_runner import advanced
 from evolute.learners.ppo.jax_turn import Inputs, Row, Surroundings
 from evolute.learners.ppo.runner import Assignment, TurnResult
@@ -64,7 +64,7 @@ class GameRunner:
         opponents = [self.tables.opponents(one.frozen, state.player, self.tables.lineups(one)) for one, state in both]
         rows = [Row(state.train, self._blank(spec, theirs), stats) for state, theirs in zip(states, opponents, strict=True)]
         inputs = [
-            Inputs(key_data(one.seed), packed(one.hparams), np.int32(1), np.int32(one.updates), theirs)
+            Inputs(key_data(one.seed), packed(one.hparams), np.int32(1), np.int32(one.updates), theirs, one.teacher)
             for one, theirs in zip(assignments, opponents, strict=True)
         ]
         after = advanced(self._chunks, spec, self._surroundings(spec), rows, inputs, progress)
@@ -96,11 +96,27 @@ class GameRunner:
         """Games of each finished state against every line-up of its turn with somebody else in it, and against the anchors."""
         if not self.how.matches:
             return [()] * len(players)
-        return self.play(spec, self.tables.encounters(players, assignments), self.how.matches, progress, room=self.tables.room)
+        encounters = self.tables.encounters(players, assignments)
+        results = self._results(spec, encounters, self.how.matches, progress, room=self.tables.room)
+        return [
+            tuple(
+                self.tables.match(lineup, result.returns[table], result.leads[table])
+                for table, lineup in enumerate(one.lineups)
+            )
+            for one, result in zip(encounters, results, strict=True)
+        ]
 
-    def play(
+    def play(self, spec: PPOSpec, encounter: Encounter, games: int, progress: Progress) -> list[PlayedGames]:
+        """Games of one player against each of its line-ups, one by one."""
+        (result,) = self._results(spec, [encounter], games, progress, room=len(encounter.lineups))
+        return [
+            self.tables.one_by_one(lineup, result.returns[table], result.leads[table])
+            for table, lineup in enumerate(encounter.lineups)
+        ]
+
+    def _results(
         self, spec: PPOSpec, encounters: Sequence[Encounter], games: int, progress: Progress, *, room: int
-    ) -> list[tuple[Match, ...]]:
+    ) -> list[GameResults]:
         """Games of players against their line-ups; there is a program for each number of line-ups that there is `room` for."""
         fixtures = []
         for one in encounters:
@@ -108,11 +124,7 @@ class GameRunner:
             counts = (np.arange(room) < len(one.lineups)).astype(np.int32)
             opponents = self.tables.opponents(one.frozen, one.player, filled)
             fixtures.append(Fixture(one.player, opponents, counts, key_data(one.seed)))
-        results = matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
-        return [
-            tuple(match(lineup, result.returns[table], result.leads[table]) for table, lineup in enumerate(one.lineups))
-            for one, result in zip(encounters, results, strict=True)
-        ]
+        return matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
 
 
 def _blank(surroundings: Surroundings, spec: PPOSpec, own: Player, opponents: Opponents) -> EnvStates:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from evolute.core.order import Match
+from evolute.core.order import Match, PlayedGames
 from evolute.core.protocols import Progress
 from evolute.envs.host_game import HostGame
 from evolute.envs.spec import GameSpec
@@ -18,7 +18,7 @@ from evolute.learners.kit.host_arena import HostArena
 from evolute.learners.kit.host_matches import HostFixture, HostResults
 from evolute.learners.kit.host_others import OtherPlayers
 from evolute.learners.kit.programs import Programs
-from evolute.learners.ppo.encounters import Encounter, Tables, match
+from evolute.learners.ppo.encounters import Encounter, Tables
 from evolute.learners.ppo.host_runner import HostTurn
 from evolute.learners.ppo.runner import Assignment, TurnResult
 from evolute.learners.ppo.spec import PPOSpec
@@ -57,14 +57,13 @@ class HostGameRunner:
     ) -> list[EpisodeResults]:
         raise ValueError("members of a game are rated by their matches, not evaluated alone")
 
-    def play(
-        self, spec: PPOSpec, encounters: Sequence[Encounter], games: int, progress: Progress, *, room: int
-    ) -> list[tuple[Match, ...]]:
-        """Games of players against their line-ups; raises RuntimeError if a game does."""
-        played = self._played(spec, encounters, games, progress, room=room)
-        if failed := [results.error for results in played if results.error is not None]:
-            raise RuntimeError(failed[0])
-        return [_matches(one, results) for one, results in zip(encounters, played, strict=True)]
+    def play(self, spec: PPOSpec, encounter: Encounter, games: int, progress: Progress) -> list[PlayedGames]:
+        """Games of one player against each of its line-ups, one by one; raises RuntimeError if a game does."""
+        (played,) = self._played(spec, [encounter], games, progress, room=len(encounter.lineups))
+        if played.error is not None:
+            raise RuntimeError(played.error)
+        returns, leads = played.games
+        return [self.tables.one_by_one(lineup, returns[table], leads[table]) for table, lineup in enumerate(encounter.lineups)]
 
     def _arena(
         self, spec: PPOSpec, states: Sequence[MemberState], assignments: Sequence[Assignment], progress: Progress
@@ -91,7 +90,7 @@ class HostGameRunner:
         played = self._played(spec, encounters, self.how.matches, progress, room=self.tables.room)
         after = list(results)
         for place, one, games in zip(whole, encounters, played, strict=True):
-            after[place] = results[place]._replace(error=games.error, matches=() if games.error else _matches(one, games))
+            after[place] = results[place]._replace(error=games.error, matches=() if games.error else self._matches(one, games))
         return after
 
     def _played(
@@ -104,7 +103,6 @@ class HostGameRunner:
             fixtures.append(HostFixture(one.player, opponents, len(one.lineups), one.seed))
         return host_matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
 
-
-def _matches(one: Encounter, results: HostResults) -> tuple[Match, ...]:
-    games = results.games
-    return tuple(match(lineup, games.returns[table], games.leads[table]) for table, lineup in enumerate(one.lineups))
+    def _matches(self, one: Encounter, results: HostResults) -> tuple[Match, ...]:
+        games, match = results.games, self.tables.match
+        return tuple(match(lineup, games.returns[table], games.leads[table]) for table, lineup in enumerate(one.lineups))

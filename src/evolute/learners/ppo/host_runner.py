@@ -81,6 +81,8 @@ class HostTurn:
         self.hparams = stacked([one.hparams for one in assignments], capacity)
         self.keys = stacked([key_data(one.seed) for one in assignments], capacity)
         self.updates = stacked([np.int32(one.updates) for one in assignments], capacity)
+        teachers = [one.teacher for one in assignments]
+        self.teachers = () if spec.teacher is None else members.spread(stacked(teachers, capacity))
         self.episodes = Episodes(self.size, spec.envs)
 
     def run(self, vector: Vector, ring: int) -> list[TurnResult]:
@@ -101,7 +103,7 @@ class HostTurn:
             self.episodes.over = self.updates[:size] <= number
             players = Player(self.rows.train.adam.weights, self.rows.train.obs, self.hparams.normalize_obs)
             trajectory = collector.collect(players, number)
-            inputs = Inputs(self.keys, self.hparams, self.updates, trajectory)
+            inputs = Inputs(self.keys, self.hparams, self.updates, trajectory, self.teachers)
             self.rows = self.programs.call(name, function, size, self.rows, inputs, np.int32(number), self.progress)
             self.progress((number + 1) / self.total, "")
         return [self._result(member, row, ring) for member, row in enumerate(unstacked(self.rows, size))]

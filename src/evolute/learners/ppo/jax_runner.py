@@ -50,7 +50,7 @@ class JaxRunner:
         envs = [state.envs if jax_envs.fits(state.envs, blank) else None for state in states]
         rows = [Row(state.train, own or blank, stats) for state, own in zip(states, envs, strict=True)]
         inputs = [
-            Inputs(key_data(one.seed), packed(one.hparams), np.int32(own is None), np.int32(one.updates))
+            Inputs(key_data(one.seed), packed(one.hparams), np.int32(own is None), np.int32(one.updates), (), one.teacher)
             for one, own in zip(assignments, envs, strict=True)
         ]
         after = advanced(self._chunks, spec, self._surroundings(spec), rows, inputs, progress)

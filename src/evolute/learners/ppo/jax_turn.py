@@ -15,9 +15,11 @@ from evolute.learners.kit.chunks import Chunk
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.jax_envs import EnvStates, World
 from evolute.learners.kit.weights import Weights
+from evolute.learners.ppo import teacher
 from evolute.learners.ppo.rollout import Rollout, discounts, normalised, per_channel
 from evolute.learners.ppo.settings import Traced, unpacked
 from evolute.learners.ppo.spec import PPOSpec
+from evolute.learners.ppo.teacher import TeacherInputs
 from evolute.learners.ppo.train_state import TrainState
 from evolute.learners.ppo.turn_stats import UNKNOWN, TurnStats
 from evolute.learners.ppo.update import improve
@@ -34,7 +36,8 @@ class Row(NamedTuple):
 class Inputs(NamedTuple):
     """What one member's turn is given: its key's data, its settings, whether its environments start afresh, and how long.
 
-    The settings are `Traced` as one array, since every array takes time to hand over. In games there are `opponents`.
+    The settings are `Traced` as one array, since every array takes time to hand over. In games there are `opponents`,
+    and whoever is taught has a `teacher`.
     """
 
     key: Any
@@ -42,6 +45,7 @@ class Inputs(NamedTuple):
     fresh: Any
     updates: Any
     opponents: Opponents | tuple[()] = ()
+    teacher: TeacherInputs | tuple[()] = ()
 
 
 Surroundings = Callable[[Player, Any], World]
@@ -61,7 +65,11 @@ def updates(spec: PPOSpec, surroundings: Surroundings, row: Row, inputs: Inputs,
         return jax_envs.started(world(row.train), spec.network.units, jax.random.fold_in(key, 0), len(spec.channels))
 
     def update(number: jax.Array, row: Row) -> Row:
-        return _update(spec, world(row.train), row, hparams, jax.random.fold_in(key, chunk.start + number + 1))
+        update_key = jax.random.fold_in(key, chunk.start + number + 1)
+        if not isinstance(inputs.teacher, TeacherInputs):
+            return _update(spec, world(row.train), row, hparams, update_key)
+        weight = teacher.weight(inputs.teacher, chunk.start + number, inputs.updates)
+        return _update(spec, world(row.train), row, hparams._replace(teacher_weight=weight), update_key, inputs.teacher)
 
     envs = jax.lax.cond(begin, started, lambda: row.envs)
     count = jnp.minimum(chunk.count, inputs.updates - chunk.start)
@@ -69,12 +77,15 @@ def updates(spec: PPOSpec, surroundings: Surroundings, row: Row, inputs: Inputs,
     return after
 
 
-def _update(spec: PPOSpec, world: World, row: Row, h: Traced, key: jax.Array) -> Row:
+def _update(spec: PPOSpec, world: World, row: Row, h: Traced, key: jax.Array, taught_by: TeacherInputs | None = None) -> Row:
     acting_key, learning_key = jax.random.split(key)
     before = row.envs.memory
     rollout, envs, last_value, ended = _collect(spec, world, row.train, row.envs, h, acting_key)
+    targets: Any = ()
+    if spec.teacher is not None and taught_by is not None:
+        targets = teacher.targets(spec.teacher, taught_by, rollout.obs, rollout.action)
     train, rollout, discounted = normalised(spec, row.train, rollout, envs.discounted, h)
-    train, losses = improve(spec, train, rollout, last_value, before, h, learning_key)
+    train, losses = improve(spec, train, rollout, last_value, before, h, learning_key, targets)
     return Row(train, envs._replace(discounted=discounted), _counted(row.stats, rollout, *ended, losses))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Ref
-from evolute.core.protocols import Outcome, Progress
+from evolute.core.order import Hparams, Json, Lineup, LinkName, Order, PlayedGames, Ref
+from evolute.core.protocols import Fetch, Outcome, Progress, TurnError
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
@@ -23,11 +23,13 @@ from evolute.learners.ppo import channels
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.encounters import Encounter
 from evolute.learners.ppo.game_runner import GameRunner
+from evolute.learners.ppo.guests import check_guest, guest_from
 from evolute.learners.ppo.host_game_runner import HostGameRunner
-from evolute.learners.ppo.loss import LOSSES
+from evolute.learners.ppo.loss import LOSSES, reported
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
 from evolute.learners.ppo.settings import ARCHITECTURE, NUMBERS, SHAPES, PPOSettings, Traced, flat
-from evolute.learners.ppo.spec import PPOSpec, spec_of
+from evolute.learners.ppo.spec import PPOSpec, TeacherSpec, spec_of
+from evolute.learners.ppo.teacher import TeacherInputs, policy_of, with_moments
 from evolute.learners.ppo.train_state import MemberState, fresh, from_tree, to_tree
 from evolute.learners.ppo.turn_stats import SUSPECTS
 from evolute.policy import Policy
@@ -53,6 +55,8 @@ class PPO:
     tables: int = 0
     """In a game, how many groups of games there are."""
     teams: tuple[int, ...] = ()
+    zero_sum: bool | None = None
+    bots: tuple[str, ...] = ()
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
     together: bool = True
@@ -78,23 +82,17 @@ class PPO:
         return [self._init(order) for order in orders]
 
     def train(
-        self, states: Sequence[MemberState], orders: Sequence[Order], *, fetch: Callable[[Ref], MemberState], progress: Progress
+        self, states: Sequence[MemberState], orders: Sequence[Order], *, fetch: Fetch[MemberState], progress: Progress
     ) -> tuple[list[MemberState], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
         spec = self._spec(settings[0])
         _check_native(spec)
-        assignments = [
-            Assignment(
-                traced(values, spec.channels),
-                math.ceil(order.steps / spec.batch),
-                order.seed,
-                order.turn,
-                order.opponents,
-                {ref: fetch(ref).player for lineup in order.opponents for ref in lineup if isinstance(ref, Ref)},
-            )
-            for order, values in zip(orders, settings, strict=True)
-        ]
-        results = self.runner.turn(spec, states, assignments, self.settings.episodes, progress)
+        teachers = [None if order.teacher is None else fetch(order.teacher) for order in orders]
+        rows = list(zip(orders, settings, teachers, strict=True))
+        assignments = [self._assignment(spec, order, values, teacher, fetch) for order, values, teacher in rows]
+        specs = [spec if one is None else replace(spec, teacher=self._teacher_spec(spec, one)) for one in teachers]
+        begun = [_begun(*row) for row in zip(states, orders, teachers, strict=True)]
+        results = self._turns(specs, begun, assignments, progress)
         after = [
             MemberState(result.train, result.envs, self._about(spec, values))
             for result, values in zip(results, settings, strict=True)
@@ -106,10 +104,52 @@ class PPO:
             episodes = self.settings.test_episodes
             self._evaluate(self.test_runner, episodes, "test_return", returns, spec, after, orders, progress)
         outcomes = [
-            _outcome(spec, result, extra, one.updates * spec.batch)
-            for result, extra, one in zip(results, returns, assignments, strict=True)
+            _outcome(one, result, extra, assignment.updates * spec.batch)
+            for one, result, extra, assignment in zip(specs, results, returns, assignments, strict=True)
         ]
         return after, outcomes
+
+    def _assignment(
+        self, spec: PPOSpec, order: Order, values: Hparams, teacher: MemberState | None, fetch: Fetch[MemberState]
+    ) -> Assignment:
+        if teacher is not None:
+            values = {**values, "lr": self.settings.teacher_lr, "epochs": self.settings.teacher_epochs}
+        return Assignment(
+            traced(values, spec.channels),
+            math.ceil(order.steps / spec.batch),
+            order.seed,
+            order.turn,
+            order.opponents,
+            {player: _player(fetch(player), spec.network.channels) for player in self._frozen(order)},
+            () if teacher is None else TeacherInputs(teacher.player, np.array(order.teacher_weight, np.float32)),
+        )
+
+    def _teacher_spec(self, spec: PPOSpec, teacher: MemberState) -> TeacherSpec:
+        weights = self.settings.teacher_policy, self.settings.teacher_value
+        try:
+            return TeacherSpec(policy_of(teacher, spec.policy, values=weights[1] > 0), *weights)
+        except ValueError as error:
+            raise TurnError(str(error)) from error
+
+    def _turns(
+        self,
+        specs: Sequence[PPOSpec],
+        states: Sequence[MemberState],
+        assignments: Sequence[Assignment],
+        progress: Progress,
+    ) -> list[TurnResult]:
+        """The turns of all members; those with teachers of one kind, or with none, train together."""
+        kinds = list(dict.fromkeys(specs))
+        results: dict[int, TurnResult] = {}
+        for place, kind in enumerate(kinds):
+            rows = [row for row, spec in enumerate(specs) if spec == kind]
+
+            def along(share: float, note: str, place: int = place) -> None:
+                progress((place + share) / len(kinds), note)
+
+            chosen = [states[row] for row in rows], [assignments[row] for row in rows]
+            results |= zip(rows, self.runner.turn(kind, *chosen, self.settings.episodes, along), strict=True)
+        return [results[row] for row in range(len(specs))]
 
     def dump(self, state: MemberState) -> Tree:
         return to_tree(state)
@@ -121,6 +161,7 @@ class PPO:
         """What the member has learnt, in numpy alone."""
         state = from_tree(tree)
         arrays = networks.unpacked(acting.described_network(state.about), state.train.adam.weights)
+        arrays = {name: np.asarray(array) for name, array in arrays.items()}
         return acting.exported(arrays, state.about, state.train.obs, self.observation_space)
 
     def evaluate(
@@ -142,11 +183,6 @@ class PPO:
         results = self.runner.evaluate(spec, [state.player], episodes, greedy=greedy, seed=seed, progress=progress)
         return [float(value) for value in results[0].returns]
 
-    @property
-    def bots(self) -> tuple[str, ...]:
-        """The bots that members of a game can play against."""
-        return ("random", *self.runner.game.bots) if isinstance(self.runner, GameRunner) else ()
-
     def play_matches(
         self,
         tree: Tree,
@@ -157,15 +193,28 @@ class PPO:
         games: int,
         seed: int,
         progress: Progress,
-    ) -> Sequence[Match]:
+    ) -> Sequence[PlayedGames]:
         """Games of a state against each line-up."""
         if not isinstance(self.runner, (GameRunner, HostGameRunner)):
             raise ValueError("this environment has one seat, so there is nobody to play against")
-        spec, frozen = self._spec(self._full(hparams)), {ref: _player(from_tree(other)) for ref, other in others.items()}
+        spec = self._spec(self._full(hparams))
         network = replace(spec.network, channels=0)
         spec = replace(spec, policy=replace(spec.policy, network=network), channels=())
-        encounter = Encounter(_player(from_tree(tree)), lineups, frozen, seed)
-        return self.runner.play(spec, [encounter], games, progress, room=len(lineups))[0]
+        frozen: dict[Ref | str, Player] = {ref: _player(from_tree(other)) for ref, other in others.items()}
+        return self.runner.play(spec, Encounter(_player(from_tree(tree)), lineups, frozen, seed), games, progress)
+
+    def check_guest(self, tree: Tree) -> None:
+        """Raise ValueError if a state of another run cannot play here."""
+        check_guest(tree, acting.description(self._spec(self._full({})).policy))
+
+    def guest_from(self, policy: bytes) -> Tree:
+        """The state that plays as an exported policy does."""
+        return guest_from(policy)
+
+    def _frozen(self, order: Order) -> list[Ref | str]:
+        """The states and guests that an order's member plays against."""
+        players = dict.fromkeys(player for lineup in order.opponents for player in lineup)
+        return [player for player in players if player is not None and player not in self.bots]
 
     @cached_property
     def _fixed(self) -> dict[str, Any]:
@@ -247,9 +296,17 @@ def traced(hparams: Hparams, used: Sequence[str] = ()) -> Traced:
     return numbers._replace(channel_weights=weights, channel_discounts=discounts)
 
 
-def _player(state: MemberState) -> Player:
-    """A member as it plays, with one value: so members meet whose rewards have other channels."""
-    weights = networks.with_one_value(acting.described_network(state.about), state.train.adam.weights)[1]
+def _begun(state: MemberState, order: Order, teacher: MemberState | None) -> MemberState:
+    """The state in which a turn begins: a fresh student knows its teacher's moments."""
+    if teacher is None or order.start is not None:
+        return state
+    return replace(state, train=with_moments(state.train, teacher.train))
+
+
+def _player(state: MemberState, reward_channels: int = 0) -> Player:
+    """A member as it plays, with values of so many reward channels: so members meet whose rewards have others."""
+    network = acting.described_network(state.about)
+    weights = networks.with_channels(network, state.train.adam.weights, reward_channels)[1]
     return state.player._replace(weights=weights)
 
 
@@ -273,9 +330,8 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
     returned, mean_length = episode_stats.means(stats.episodes)
     mean_return = None if returned is None else returned[0]
     by_channel = {f"return.{name}": returned and returned[place] for place, name in enumerate(spec.channels)}
-    losses = {name: float(value) for name, value in zip(LOSSES, stats.losses / max(stats.updates, 1), strict=True)}
-    if not spec.augmented:
-        del losses["consistency"]
+    means = dict(zip(LOSSES, stats.losses / max(stats.updates, 1), strict=True))
+    losses = {name: float(means[name]) for name in reported(spec)}
     metrics: dict[str, Any] = {
         "score": mean_return,
         "return": mean_return,

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from evolute.learners.ppo import teacher
 from evolute.learners.ppo.minibatches import Minibatch, step_data
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
 
-LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clipped", "consistency")
-"""The last one is DrAC's, and zero without it."""
+LOSSES = ("policy_loss", "value_loss", "entropy", "kl", "clipped", "consistency", "teacher_kl")
+"""The last ones are DrAC's and the teacher's, and zero without them."""
 
 
 class Predictions(NamedTuple):
@@ -45,6 +46,10 @@ def loss(predictions: Predictions, spec: PPOSpec, minibatch: Minibatch, h: Trace
     if predictions.augmented is not None:
         apart = inconsistency(spec, predictions, *predictions.augmented)
         each, parts = each + h.augmentation_weight * apart, [*parts, apart]
+    if spec.teacher is not None:
+        student = spec.actions.parameters(predictions.spread, predictions.outputs, action)
+        divergence, distance = teacher.distances(spec.teacher, spec.actions, minibatch.teacher, student, predictions.value)
+        each, parts = each + h.teacher_weight * distance, [*parts, divergence]
     return jnp.sum(each * share), jnp.stack(parts) * share
 
 
@@ -55,7 +60,14 @@ def inconsistency(spec: PPOSpec, predictions: Predictions, outputs: jax.Array, v
     """
     targets, target = jax.lax.stop_gradient((predictions.outputs, predictions.value))
     apart = _over_channels(spec, jnp.square(value - target))
-    return spec.actions.divergence(predictions.spread, targets, outputs) + apart
+    one, other = (spec.actions.parameters(predictions.spread, some, some) for some in (targets, outputs))
+    return spec.actions.divergence(one, other) + apart
+
+
+def reported(spec: PPOSpec) -> tuple[str, ...]:
+    """Those of `LOSSES` that there are."""
+    absent = {"consistency": not spec.augmented, "teacher_kl": spec.teacher is None}
+    return tuple(name for name in LOSSES if not absent.get(name, False))
 
 
 def _over_channels(spec: PPOSpec, errors: jax.Array) -> jax.Array:

@@ -22,12 +22,13 @@ TINY = 1e-8
 class Batch(NamedTuple):
     """A rollout as rows to draw minibatches from: steps, or whole envs [env, time, …] for networks with memory.
 
-    The last axis of `data` holds the action and then the fields of `StepData`.
+    The last axis of `data` holds the action and then the fields of `StepData`; `teacher` are the targets of a teacher.
     """
 
     obs: jax.Array
     data: jax.Array
     memory: jax.Array
+    teacher: Any = ()
 
 
 class StepData(NamedTuple):
@@ -51,6 +52,8 @@ class Minibatch(NamedTuple):
     data: jax.Array
     rate: jax.Array
     root: jax.Array
+    teacher: Any = ()
+    """The targets of a teacher [column, row], if there is one."""
 
 
 def batch_of(spec: PPOSpec, train: TrainState, rollout: Rollout, advantages: jax.Array, memory: jax.Array, h: Traced) -> Batch:

@@ -12,6 +12,7 @@ from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.jax_envs import EnvStates
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
+from evolute.learners.ppo.teacher import TeacherInputs
 from evolute.learners.ppo.train_state import MemberState, TrainState
 from evolute.learners.ppo.turn_stats import TurnStats
 
@@ -28,7 +29,9 @@ class Assignment:
     seed: int
     turn: int = 0
     lineups: tuple[Lineup, ...] = ()
-    frozen: Mapping[Ref, Player] = field(default_factory=dict)
+    frozen: Mapping[Ref | str, Player] = field(default_factory=dict)
+    teacher: TeacherInputs | tuple[()] = ()
+    """Whom it imitates, if anybody."""
 
 
 class TurnResult(NamedTuple):

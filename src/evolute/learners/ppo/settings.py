@@ -25,7 +25,8 @@ Augmentation = Literal["none", "crop", "random_conv", "grayscale", "flip", "rota
 class Traced(NamedTuple):
     """Settings that are values inside the compiled program: a change acts on the next update and compiles nothing.
 
-    Outside of it, each is an array [member]. The last two are those of reward channels [channel]; () if there are none.
+    Outside of it, each is an array [member]. Those behind the others are of reward channels [channel], and how much the
+    teacher counts in an update; () if there are none.
     """
 
     lr: Any
@@ -47,16 +48,16 @@ class Traced(NamedTuple):
     augmentation_weight: Any
     channel_weights: Any = ()
     channel_discounts: Any = ()
+    teacher_weight: Any = ()
 
 
-NUMBERS = Traced._fields[:-2]
+NUMBERS = Traced._fields[:-3]
 """Those of `Traced` that are settings of their own."""
 
 
 def packed(hparams: Traced) -> np.ndarray[Any, np.dtype[np.float32]]:
     """All of them in one row, since every array takes time to hand over to a program."""
-    numbers, channels = hparams[: len(NUMBERS)], hparams[len(NUMBERS) :]
-    return np.array([*numbers, *(value for values in channels for value in values)], np.float32)
+    return np.array([*hparams[: len(NUMBERS)], *hparams.channel_weights, *hparams.channel_discounts], np.float32)
 
 
 def unpacked(row: Any, channels: int) -> Traced:
@@ -68,7 +69,7 @@ def unpacked(row: Any, channels: int) -> Traced:
     return numbers._replace(channel_weights=row[start:end], channel_discounts=row[end : end + channels])
 
 
-ARCHITECTURE = ("network", "widths", "activation", "memory", "shared", "std", "squash")
+ARCHITECTURE = ("network", "widths", "width", "depth", "spectral", "activation", "memory", "shared", "std", "squash")
 """What weights are bound to: these come along with inherited weights and change only where weights are fresh."""
 SHAPES = ("envs", "unroll", "minibatches", *ARCHITECTURE)
 """What a program is compiled for: members who agree in these train together."""
@@ -110,6 +111,12 @@ class PPOSettings:
         doc("mlp, cnn (Atari/MinAtar) or impala; auto: by the observation's shape"),
     ] = "auto"
     widths: Annotated[tuple[Number, ...], MinLen(1), Evolves.LISTED, doc("units of the dense layers")] = (64, 64)
+    width: Annotated[int, Ge(0), Evolves.LISTED, doc("units of each dense layer, instead of `ppo.widths`; 0: as that says")] = 0
+    depth: Annotated[int, Ge(0), doc("number of dense layers, instead of `ppo.widths`; 0: as that says")] = 0
+    spectral: Annotated[
+        bool,
+        doc("spectral normalisation: dense layers before the heads are divided by their largest singular value"),
+    ] = False
     activation: Annotated[Literal["tanh", "relu", "elu", "gelu", "silu"], doc("activation function of the dense layers")] = (
         "tanh"
     )
@@ -123,6 +130,12 @@ class PPOSettings:
         doc("standard deviation of continuous actions: constant is learnt as one value, state depends on the observation"),
     ] = "constant"
     squash: Annotated[bool, doc("bound continuous actions by tanh; otherwise they are clipped")] = False
+    teacher_policy: Annotated[
+        Natural, Evolves.NEVER, doc("weight of the divergence from the teacher's policy, in turns with a teacher")
+    ] = 5.0
+    teacher_value: Annotated[Natural, Evolves.NEVER, doc("weight of the squared distance to the teacher's values")] = 0.0
+    teacher_lr: Annotated[Natural, Evolves.NEVER, doc("learning rate in turns with a teacher")] = 1e-3
+    teacher_epochs: Annotated[Number, Evolves.NEVER, doc("epochs over each rollout in turns with a teacher")] = 10
     fitness: Annotated[
         Literal["training", "evaluation"],
         Evolves.NEVER,

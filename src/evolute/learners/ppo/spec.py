@@ -13,6 +13,16 @@ from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.actions import Distribution, actions_of
 from evolute.learners.kit.networks import Network
 from evolute.learners.kit.torsos import Kind
+from evolute.learners.ppo.settings import PPOSettings
+
+
+@dataclass(frozen=True)
+class TeacherSpec:
+    """What is fixed in a program of a teacher, and how much distances to its policy and to its values weigh."""
+
+    policy: PolicySpec
+    policy_weight: float
+    value_weight: float
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,8 @@ class PPOSpec:
     """The reward channels that it learns from, the one that makes the score first; () if there is a single reward."""
     augmented: bool = False
     """Whether policy and value are held to their predictions for the original when images are augmented (DrAC)."""
+    teacher: TeacherSpec | None = None
+    """Whom it imitates while it learns."""
     native: bool = False
     """Whether minibatches go through machine code of our own."""
 
@@ -100,5 +112,25 @@ def _network(observations: gymnasium.Space[Any], actions: Distribution, hparams:
         shared = kind != "mlp" or hparams["memory"] > 0
     if hparams["memory"] and not shared:
         raise ValueError("ppo.shared=false does not go with ppo.memory: policy and value share the recurrent layer")
-    widths = tuple(hparams["widths"])
-    return Network(shape, actions.outputs, actions.spread, kind, widths, hparams["activation"], hparams["memory"], shared)
+    widths = _widths(hparams)
+    return Network(
+        shape,
+        actions.outputs,
+        actions.spread,
+        kind,
+        widths,
+        hparams["activation"],
+        hparams["memory"],
+        shared,
+        spectral=hparams["spectral"],
+    )
+
+
+def _widths(hparams: Mapping[str, Any]) -> tuple[int, ...]:
+    """The units of the dense layers: as a list says, or as many layers of one width."""
+    widths, width, depth = tuple(hparams["widths"]), hparams["width"], hparams["depth"]
+    if not width and not depth:
+        return widths
+    if widths != PPOSettings.widths:
+        raise ValueError(f"ppo.widths={list(widths)} does not go with ppo.width and ppo.depth: set either, not both")
+    return (width or widths[0],) * (depth or len(widths))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from evolute.learners.kit import adam, networks
 from evolute.learners.kit.adam import AdamState
 from evolute.learners.kit.weights import Weights
 from evolute.learners.ppo.augment import augmented
 from evolute.learners.ppo.gae import advantages
-from evolute.learners.ppo.loss import LOSSES, Predictions, loss
+from evolute.learners.ppo.loss import LOSSES, Predictions, loss, reported
 from evolute.learners.ppo.minibatches import Batch, Minibatch, batch_of, coprimes, gathered, row_shape, step_data
 from evolute.learners.ppo.rollout import Rollout
 from evolute.learners.ppo.settings import Traced
@@ -26,11 +27,23 @@ Pair = TypeVar("Pair")
 
 
 def improve(
-    spec: PPOSpec, train: TrainState, rollout: Rollout, last_value: jax.Array, memory: jax.Array, h: Traced, key: jax.Array
+    spec: PPOSpec,
+    train: TrainState,
+    rollout: Rollout,
+    last_value: jax.Array,
+    memory: jax.Array,
+    h: Traced,
+    key: jax.Array,
+    teacher: Any = (),
 ) -> tuple[TrainState, jax.Array]:
-    """A member's train state after one rollout, and the means of `LOSSES`. `memory` is that before the rollout."""
+    """A member's train state after one rollout, and the means of `LOSSES`.
+
+    `memory` is that before the rollout, `teacher` are the targets of a teacher [time, env, column], if there is one.
+    """
     left = jnp.where(h.anneal > 0, jnp.maximum(1 - train.steps / jnp.maximum(h.anneal, 1), 0), 1)
     batch = batch_of(spec, train, rollout, advantages(rollout, last_value, h), memory, h)
+    if spec.teacher is not None:
+        batch = batch._replace(teacher=teacher.reshape((spec.batch, -1)))
     state, losses = _learn(spec, train.adam, batch, h, h.lr * left, key)
     return train._replace(adam=state, steps=train.steps + spec.batch), losses
 
@@ -48,7 +61,8 @@ def _learn(
         shift = (draws[1] + turned * 40503) % rows
         order = ((multiplier * jnp.arange(rows, dtype=jnp.uint32) + shift) % rows).reshape((spec.minibatches, -1))
         rates = adam.rates(lr, carried[0].count + jnp.arange(spec.minibatches))
-        return jax.lax.scan(step, carried, Minibatch(order, *gathered(spec, batch, order, h), *rates))[0]
+        taught = () if spec.teacher is None else jnp.swapaxes(batch.teacher[order], 1, 2)
+        return jax.lax.scan(step, carried, Minibatch(order, *gathered(spec, batch, order, h), *rates, taught))[0]
 
     def step(carried: Carried, minibatch: Minibatch) -> tuple[Carried, None]:
         state, sums = carried
@@ -64,12 +78,12 @@ def _learn(
         state = adam.step(state, gradient, minibatch.rate, minibatch.root, eps=h.adam_eps, max_norm=h.max_grad_norm)
         return (state, sums), None
 
-    reported = len(LOSSES) if spec.augmented else len(LOSSES) - 1
-    blank = jnp.zeros((reported, *row_shape(spec)))
+    names = reported(spec)
+    blank = jnp.zeros((len(names), *row_shape(spec)))
     epochs = h.epochs.astype(jnp.int32)
     state, sums = jax.lax.fori_loop(0, epochs, epoch, (state, blank))
-    means = jnp.sum(sums.reshape((reported, -1)), axis=1) / (h.epochs * spec.minibatches)
-    return state, jnp.pad(means, (0, len(LOSSES) - reported))
+    means = jnp.sum(sums.reshape((len(names), -1)), axis=1) / (h.epochs * spec.minibatches)
+    return state, jnp.zeros(len(LOSSES)).at[np.array([LOSSES.index(name) for name in names])].set(means)
 
 
 def _as_one(function: Callable[[Pair], Pair], carried: Pair, count: jax.Array) -> Pair:
@@ -91,7 +105,11 @@ def _predictions_and_vjp(
         predictions, vjp = jax.vjp(lambda weights: Predictions(*dense.predict(spec.network, weights, minibatch.obs)), weights)
         return predictions, lambda gradients: vjp(gradients)[0]
     parts = networks.grouped(spec.network, weights)
-    predictions, vjp = jax.vjp(lambda parts: predict(spec, parts, batch, minibatch, h, key), parts)
+
+    def predicted(parts: dict[str, jax.Array]) -> Predictions:
+        return predict(spec, networks.effective(spec.network, parts), batch, minibatch, h, key)
+
+    predictions, vjp = jax.vjp(predicted, parts)
 
     def backward(gradients: Predictions) -> jax.Array:
         by_name = vjp(gradients)[0]

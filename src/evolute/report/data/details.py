@@ -8,11 +8,13 @@ from typing import Any
 from evolute.core.order import Json
 from evolute.core.population import Population, Turn, best, descent
 from evolute.report.data.evaluation import evaluation_data, score_hints
+from evolute.report.data.generations import generation_data
 from evolute.report.data.members import member_row
 from evolute.report.data.proposals import proposals
 from evolute.report.data.standings import ratings
 from evolute.runs import folders
 from evolute.runs.result import Agent, Run
+from evolute.runs.turns import TurnTable
 
 
 def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
@@ -32,6 +34,7 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "longer": longer(run.meta.identity),
         "members": [member_row(member) for member in run.population.members],
         "proposals": proposals(run.population),
+        "generations": generation_data(TurnTable.read(run.folder)) if _has_generations(run.population) else [],
         "best": None,
         "hints": [],
         "ratings": ratings(run),
@@ -44,6 +47,11 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
     if member is not None:
         data["member"] = agent(run.member(member))
     return data
+
+
+def _has_generations(population: Population) -> bool:
+    orders = (turn.order for member in population.members for turn in member.history())
+    return any("generation" in order.why for order in orders)
 
 
 def agent(one: Agent) -> dict[str, Json]:
@@ -100,13 +108,24 @@ def disk(run: Run) -> dict[str, int]:
     """Bytes on disk, and the most that checkpoints can come to."""
     barrier = run.meta.mode == "sync"
     turns = run.meta.horizon or max((member.turns for member in run.population.members), default=0)
-    pool = run.meta.identity.get("opponents.capacity", 0) if run.meta.identity.get("opponents") else 0
-    states = run.meta.keep.most(len(run.population), turns, barrier=barrier, retained=pool)
+    retained = retained_at_most(run.meta.identity, len(run.population))
+    states = run.meta.keep.most(len(run.population), turns, barrier=barrier, retained=retained)
     return {
         "total": folders.size(run.folder),
         "checkpoints": folders.size(run.folder / folders.CHECKPOINTS),
         "checkpoints_at_most": states * run.meta.state_bytes,
     }
+
+
+def retained_at_most(identity: Json, size: int) -> int:
+    """How many states a strategy may retain: a pool of opponents, and candidates that wait for the end of a rung."""
+    pool = identity.get("opponents.capacity", 0) if identity.get("opponents") else 0
+    name, settings = identity.get("strategy") or (None, dict[str, Json]())
+    if name != "bg_pbt":
+        return int(pool)
+    counts = settings.get("candidates") or 3 * size
+    most = max(3 * size, *(counts if isinstance(counts, list) else [counts]))
+    return int(pool) + most + size + 1
 
 
 def longer(identity: Json) -> str:

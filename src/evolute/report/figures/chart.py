@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Role = Literal["winner", "member", "living", "extinct", "takeover", "failure", "plain"]
+Role = Literal["winner", "member", "living", "extinct", "takeover", "teacher", "border", "failure", "plain"]
 """What a series shows, which gives it its colour and weight; plain ones take colours in turn."""
 Kind = Literal["line", "steps", "points", "bars", "links", "cells"]
 """How a series is drawn; links are pairs of points, each joined by itself; cells are the fields of a heat map."""

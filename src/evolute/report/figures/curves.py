@@ -20,7 +20,7 @@ def by_member(table: TurnTable) -> Chart:
         _points(table.score, every(rows, step), table.member_steps, f"member {slot}", "member")
         for slot, rows in slots(table).items()
     ]
-    series += _ancestry(table, step)
+    series += _ancestry(table, step) + _new_generations(table)
     return Chart(
         "curves-by-member",
         "Score of each member",
@@ -122,6 +122,14 @@ def _ancestry(table: TurnTable, step: int) -> list[Series]:
         for slot, parts in pieces.items()
         for piece in parts
     ]
+
+
+def _new_generations(table: TurnTable) -> list[Series]:
+    """Where new generations begin, on the time axis."""
+    from evolute.report.figures.generations import borders  # which draws on the scores of this module
+
+    known = table.score[~np.isnan(table.score)]
+    return borders(table, table.member_steps, float(known.min()), float(known.max())) if len(known) else []
 
 
 def _points(values: Numbers, rows: Numbers, x: Numbers, name: str, role: str) -> Series:

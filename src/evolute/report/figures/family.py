@@ -7,6 +7,7 @@ import numpy as np
 from evolute.report.figures.chart import BUDGET, Axis, Chart, Series
 from evolute.report.figures.curves import WINNER, chains, living
 from evolute.report.figures.downsample import every, joined, sampling_note, stride
+from evolute.report.figures.generations import borders, lessons
 from evolute.runs.turns import FRESH, Numbers, TurnTable
 
 
@@ -31,6 +32,8 @@ def tree(table: TurnTable) -> Chart:
         _links(table, [c for c in stretches if alive[c[-1]]], "has living descendants", "living"),
         _links(table, [[int(table.parent[row]), row] for row in drawn[::step]], "weights taken over", "takeover"),
         Series(WINNER, table.turn[table.best_line].tolist(), table.member[table.best_line].tolist(), "winner"),
+        *lessons(table),
+        *borders(table, table.turn, 0, table.size - 1),
         _failures(table),
     ]
     left = "" if whole else f"{len(taken) - len(drawn):,} take-overs whose lines died out are left out."

@@ -9,6 +9,8 @@ const Charts = (() => {
     living: { css: "--living", width: 1.2, order: 2 },
     extinct: { css: "--extinct", width: 1, order: 0 },
     takeover: { css: "--takeover", width: 1, order: 3 },
+    teacher: { css: "--teacher", width: 1, order: 3 },
+    border: { css: "--border-line", width: 1.2, order: 0 },
     failure: { css: "--failure", width: 1.5, order: 5 },
   };
   const LEGEND = { member: "each member", living: "line with living descendants", extinct: "line that died out" };

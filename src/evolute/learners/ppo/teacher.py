@@ -1,0 +1,99 @@
+"""A teacher: a state whose policy, and perhaps value, a member imitates on its own rollouts, while it learns by itself as well.
+
+This is policy distillation on the student's distribution, as in BG-PBT (Wan et al. 2022, section 3.2): the loss has the
+divergence KL(teacher || student) besides PPO's own. The teacher's network may be another one than the student's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from evolute.learners.kit import acting, networks
+from evolute.learners.kit.acting import PolicySpec
+from evolute.learners.kit.actions import Distribution, Gaussian
+from evolute.learners.kit.evaluation import Player
+from evolute.learners.ppo.spec import TeacherSpec
+from evolute.learners.ppo.train_state import MemberState, TrainState
+
+
+class TeacherInputs(NamedTuple):
+    """A teacher as it plays, and how much it counts at the turn's first and last update [2]."""
+
+    player: Player
+    weight: Any
+
+
+def policy_of(teacher: MemberState, student: PolicySpec, *, values: bool) -> PolicySpec:
+    """What acts in a teacher; raises ValueError if this student cannot learn from it. With `values`, also from its values."""
+    network = acting.described_network(teacher.about)
+    if network.memory or student.network.memory:
+        raise ValueError("a network with memory (ppo.memory) can neither teach nor be taught: set ppo.memory=0")
+    if math.prod(network.obs) != math.prod(student.network.obs):
+        raise ValueError(
+            f"the teacher observes {math.prod(network.obs)} numbers and the student {math.prod(student.network.obs)}: "
+            "both must be trained in environments with the same observations"
+        )
+    theirs, ours = dict(teacher.about["actions"]), dict(acting.description(student)["actions"])
+    std = theirs.pop("std", None)
+    ours.pop("std", None)
+    if theirs != ours:
+        raise ValueError(
+            f"the teacher's actions are {theirs} and the student's {ours}: both must be trained in environments with the same "
+            "actions, and with the same ppo.squash"
+        )
+    if values and network.channels != student.network.channels:
+        raise ValueError(
+            "ppo.teacher_value: teacher and student must have the same reward channels, or set ppo.teacher_value=0"
+        )
+    return PolicySpec(network, replace(student.actions, std=std) if isinstance(student.actions, Gaussian) else student.actions)
+
+
+def with_moments(student: TrainState, teacher: TrainState) -> TrainState:
+    """A fresh student that knows what its teacher's observations and returns were like."""
+    obs = teacher.obs if teacher.obs.mean.shape == student.obs.mean.shape else student.obs
+    returns = teacher.returns if teacher.returns.mean.shape == student.returns.mean.shape else student.returns
+    return student._replace(obs=obs, returns=returns)
+
+
+def weight(inputs: TeacherInputs, number: jax.Array, updates: jax.Array) -> jax.Array:
+    """How much the teacher counts in the update of this number."""
+    first, last = inputs.weight[0], inputs.weight[1]
+    now: jax.Array = first + (last - first) * number / jnp.maximum(updates - 1, 1)
+    return now
+
+
+def targets(spec: TeacherSpec, inputs: TeacherInputs, obs: jax.Array, action: jax.Array) -> jax.Array:
+    """What a teacher makes of a rollout's observations, as they came: [time, env, parameter of its policy], then its values."""
+    network, player = spec.policy.network, inputs.player
+    weights = networks.unpacked(network, player.weights)
+    flat = obs.reshape((-1, *obs.shape[2:]))
+    seen = acting.preprocessing(spec.policy, player.moments, player.normalize_obs)(flat)
+    memory = jnp.zeros((flat.shape[0], network.units))
+    outputs = jnp.moveaxis(networks.policy(network, weights, seen, memory)[0], -1, 0)
+    actions = jnp.moveaxis(action.reshape((-1, action.shape[-1])), -1, 0)
+    columns = jnp.moveaxis(spec.policy.distribution.parameters(weights, outputs, actions), 0, -1)
+    if spec.value_weight:
+        values = networks.value(network, weights, seen, memory)
+        columns = jnp.concatenate([columns, values.reshape((len(flat), -1))], axis=-1)
+    return columns.reshape((*obs.shape[:2], -1))
+
+
+def distances(
+    spec: TeacherSpec, actions: Distribution, target: jax.Array, student: jax.Array, value: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Of each row: the divergence from the teacher's policy, and both weighed distances together.
+
+    `target` is [column, row], `student` the parameters of its policy [parameter, row], `value` its values [(channel,) row].
+    """
+    number = len(student)
+    divergence = actions.divergence(target[:number], student)
+    distance = spec.policy_weight * divergence
+    if spec.value_weight:
+        errors = jnp.square(value.reshape((-1, *value.shape[-1:])) - target[number:])
+        distance += spec.value_weight * jnp.sum(errors, axis=0)
+    return divergence, distance

@@ -123,7 +123,9 @@ TASKS = {
     "Pendulum, SAC": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="sac"),
     "Pendulum, TD3": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="td3"),
     "CartPole, DQN": Task("CartPole-v1", 100_000, 475, learner="dqn"),
-    "MinAtar Breakout, DQN": Task("gymnax:Breakout-MinAtar", 500_000, 5, {"widths": [128], "explore": 100_000}, learner="dqn"),
+    "MinAtar Breakout, DQN": Task(
+        "gymnax:Breakout-MinAtar", 500_000, 5, {"widths": [128], "explore": 100_000, "ratio": 0.25}, learner="dqn"
+    ),
     "HalfCheetah, SAC": Task("HalfCheetah-v5", 200_000, float("nan"), learner="sac"),
     "Hopper": Task("Hopper-v5", 993_280, float("nan"), MUJOCO, turns=5),
 }

@@ -87,7 +87,6 @@ class DQNSettings(ReplaySettings):
     """How DQN trains."""
 
     lr: Annotated[Natural, doc("learning rate of Adam")] = 5e-4
-    ratio: Annotated[Natural, doc("updates for each step of an environment")] = 0.25
     n_step: Annotated[Number, doc("steps of the n-step return")] = 3
     batch: Annotated[Number, Evolves.LISTED, doc("rows of a minibatch")] = 128
     envs: Annotated[Number, Evolves.LISTED, doc("environments of each member")] = 4

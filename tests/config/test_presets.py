@@ -30,17 +30,13 @@ def shrunk(name):
     return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
 
 
-SLOW_PRESETS = pytest.mark.slow(reason="convolutions and physics compile slowly; one preset with images is run always")
+SLOW = ("procgen-bigfish", "atari", "ant-bullet-wta", "minatar", "bgpbt-", "halfcheetah-sac", "pendulum-sac")
+SLOW_PRESETS = pytest.mark.slow(reason="slow to compile; one preset with images and one with a replay buffer are run always")
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=SLOW_PRESETS)
-        if name.startswith(("procgen-bigfish", "atari", "ant-bullet-wta", "minatar", "bgpbt-"))
-        else name
-        for name in presets()
-    ],
+    [pytest.param(name, marks=SLOW_PRESETS) if name.startswith(SLOW) else name for name in presets()],
 )
 def test_a_preset_runs_two_turns(name, tmp_path):
     run = evolute.run(

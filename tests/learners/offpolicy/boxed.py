@@ -1,4 +1,4 @@
-"""The probes of `tests.envs.probes` with a continuous action, which most of them ignore."""
+"""The probes of `tests.envs.probes` with a continuous action, which most of them ignore, and one that ends soon."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from gymnasium.spaces import Box
 from tests.envs import probes
+from tests.envs.probes import Probe
 
 
 def _boxed(probe):
@@ -24,8 +25,13 @@ def time_limit():
     return _boxed(probes.time_limit())
 
 
-def true_end():
-    return _boxed(probes.true_end())
+def three_steps():
+    """1 a step, over after 3. Time is shown, as -1, 0 and 1."""
+    return Probe(length=3, show=lambda memory, time: time - 1.0)
+
+
+def three_steps_boxed():
+    return _boxed(three_steps())
 
 
 def images():

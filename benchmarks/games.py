@@ -6,17 +6,23 @@
     python benchmarks/games.py deceptive          # does evolution turn a shaping reward down that misleads?
     python benchmarks/games.py soccer             # goals against two chasers, with shaping rewards that evolve
     python benchmarks/games.py speed              # a turn of self-play in Pong against one with the built-in rule
+    python benchmarks/games.py peers              # Connect Four by self-play, ours and what people use today, in turn
 
 Settings are those of the presets; seeds are given by `--seeds`, and each is a run of its own. With `--runs FOLDER` deceptive
-and soccer keep their runs there, so that the same command goes on where it was stopped.
+and soccer keep their runs there, so that the same command goes on where it was stopped. Peers are installed into virtual
+environments of their own under benchmarks/.venvs; `--python NAME=PATH` names a Python that has one already.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,6 +35,19 @@ from evolute.envs.matrix_game import MatrixGame
 from evolute.envs.matrix_value import exploitability
 from evolute.runs.tournament import against
 
+HERE = Path(__file__).parent
+PEERS = ("maskable_connect_four", "rllib_connect_four", "open_spiel_connect_four")
+CONNECT_FOUR = {
+    "network": "mlp",
+    "widths": (128, 128),
+    "activation": "relu",
+    "entropy": 0.02,
+    "discount": 0.997,
+    "envs": 64,
+    "unroll": 32,
+    "minibatches": 8,
+}
+"""PPO's settings in the preset."""
 CONTROL = {"opponents": "random", "opponents.live": 0.0, "ppo": {"entropy": 0.0}}
 """Rock-paper-scissors with the newest states alone, and nothing that keeps policies mixed."""
 
@@ -67,7 +86,7 @@ def pong(seeds: Sequence[int]) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "run"
             run = evolute.run(preset="pong-selfplay", seed=seed, folder=folder, keep="last 2, best, every 10", display="none")
-            rule = against(folder, None, "built_in", games=1000).score
+            rule = against(folder, None, "built_in", games=1000).match.score
             past = [_against_past(run, turn) for turn in (10, 20)]
         print(f"| {seed} | {rule:.0%} | {past[0]:.0%} | {past[1]:.0%} |", flush=True)
 
@@ -80,8 +99,8 @@ def _against_past(run: Any, turn: int) -> float:
     ref = Ref(run.best.member, turn)
     trees = states(run.folder, [run.best.turn.ref, ref])
     best, past = trees[run.best.turn.ref], {ref: trees[ref]}
-    (match,) = run.learner.play_matches(best, run.best.hparams, [(ref,)], past, games=1000, seed=0, progress=silently)
-    return float(match.score)
+    (played,) = run.learner.play_matches(best, run.best.hparams, [(ref,)], past, games=1000, seed=0, progress=silently)
+    return float(played.match.score)
 
 
 def connect_four(seeds: Sequence[int]) -> None:
@@ -91,7 +110,7 @@ def connect_four(seeds: Sequence[int]) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "run"
             evolute.run(preset="connect-four", seed=seed, folder=folder, display="none")
-            shares = [against(folder, None, bot, games=1000).score for bot in ("random", "search")]
+            shares = [against(folder, None, bot, games=1000).match.score for bot in ("random", "search")]
         print(f"| {seed} | {shares[0]:.0%} | {shares[1]:.0%} |", flush=True)
 
 
@@ -137,7 +156,7 @@ def soccer(seeds: Sequence[int], runs: Path, turns: int | None) -> None:
     goals = []
     for seed in seeds:
         run = _trained(runs / f"soccer-{seed}", preset="soccer-2v2", seed=seed, stop={"turns": turns or 31})
-        match = against(run.folder, None, "chase", games=2000)
+        match = against(run.folder, None, "chase", games=2000).match
         assert match.gain is not None
         goals.append(match.gain)
         evolved = {name: value for name, value in run.best.hparams.items() if "." in name}
@@ -155,38 +174,130 @@ def _trained(folder: Path, **settings: Any) -> Any:
 
 def speed(repeats: int) -> None:
     """How long a turn of PPO on Pong takes against frozen networks, compared with the built-in rule; without matches."""
-    settings = {"env": "pong", "population": 2, "interval": 131072, "stop": {"turns": 3}, "display": "none"}
-    ppo = {"envs": 16, "lr": "log[1e-4, 1e-3]"}
+    from evolute.core.order import Order, Ref
+    from evolute.core.protocols import silently
+    from evolute.envs.spec import EnvSpec, GameSpec
+    from evolute.learners.ppo import ppo
+    from evolute.learners.ppo.settings import PPOSettings
 
-    def seconds(changes: dict[str, Any]) -> float:
-        with tempfile.TemporaryDirectory() as folder:
-            run = evolute.run("ppo", **settings, ppo=ppo, folder=Path(folder) / "run", **changes)
-            return run.member(0).lineage[-1].report.seconds
+    steps, rivals = 131072, tuple(((Ref(member, 0),)) for member in range(4))
 
-    game = {"opponents": "history", "opponents.live": 0.0, "opponents.matches": 0}
+    def turns(game: GameSpec | None) -> Callable[[int], tuple[float, float]]:
+        """Trains one turn of two members after another, and says how long it took: by the clock, and in processor time."""
+        made: Any = ppo(env=EnvSpec("pong", game=game), settings=PPOSettings(envs=16))
+        first = [Order(member, 0, {}, steps=2048, seed=member) for member in range(4)]
+        begun, _ = made.train(made.init(first), first, fetch=lambda ref: None, progress=silently)
+        known = {order.ref: state for order, state in zip(first, begun, strict=True)}
+
+        def turn(number: int) -> tuple[float, float]:
+            lineups = () if game is None else rivals
+            orders = [Order(m, number, {}, steps=steps, seed=2 * number + m, opponents=lineups) for m in range(2)]
+            started, cpu = time.perf_counter(), time.process_time()
+            made.train(begun[:2], orders, fetch=known.__getitem__, progress=silently)
+            return time.perf_counter() - started, time.process_time() - cpu
+
+        return turn
+
+    alone, played = turns(None), turns(GameSpec(tables=4, matches=0))
     ratios = []
     for number in range(repeats + 1):
-        alone, played = seconds({"evaluation.members": 0}), seconds(game)
+        rule, others = alone(number), played(number)
         if number:  # the first ones compile
-            ratios.append(played / alone)
-            print(f"self-play {played:.2f} s, built-in rule {alone:.2f} s: {played / alone:.2f} times", flush=True)
+            ratios.append(others[1] / rule[1])
+            text = f"self-play {others[0]:.2f} s ({others[1]:.2f} s of CPU), built-in rule {rule[0]:.2f} s ({rule[1]:.2f} s)"
+            print(f"{text}: {ratios[-1]:.2f} times the CPU (load {os.getloadavg()[0]:.1f})", flush=True)
     print(f"median of {repeats}: {median(ratios):.2f} times")
+
+
+def own_rate(options: dict[str, Any]) -> dict[str, float]:
+    """Own moves per second of two members that learn Connect Four, against themselves and each other, after the first turn."""
+    from evolute.core.order import Order, Ref
+    from evolute.core.protocols import silently
+    from evolute.envs.spec import EnvSpec, GameSpec
+    from evolute.learners.ppo import ppo
+    from evolute.learners.ppo.settings import PPOSettings
+
+    game = GameSpec(tables=4, matches=0)  # peers only train, so neither do we play matches
+    made: Any = ppo(env=EnvSpec(options["env"], game=game), settings=PPOSettings(**CONNECT_FOUR))
+    first = [Order(member, 0, {}, steps=options["steps"], seed=member) for member in range(2)]
+    states, _ = made.train(made.init(first), first, fetch=lambda ref: None, progress=silently)
+    known = {order.ref: state for order, state in zip(first, states, strict=True)}
+    steps, started, cpu, turn = 0, time.perf_counter(), time.process_time(), 0
+    while time.process_time() - cpu < options["seconds"]:
+        turn += 1
+        lineups = (((None,), (None,), (Ref(1, 0),), (Ref(0, 0),)),) * 2
+        orders = [Order(m, turn, {}, steps=options["steps"], seed=2 * turn + m, opponents=lineups[m]) for m in range(2)]
+        states, outcomes = made.train(states, orders, fetch=known.__getitem__, progress=silently)
+        steps += sum(outcome.steps for outcome in outcomes)
+    elapsed, worked = time.perf_counter() - started, time.process_time() - cpu
+    return {"steps_per_second": steps / elapsed, "steps_per_cpu_second": steps / worked}
+
+
+def peers(repeats: int, seconds: float, pythons: dict[str, str]) -> None:
+    """Own moves per second of processor time in Connect Four by self-play: ours in JAX and on the host, and peers', in turn."""
+
+    def ours(env: str, steps: int) -> list[str]:
+        return [sys.executable, __file__, "measure", json.dumps({"env": env, "steps": steps, "seconds": seconds})]
+
+    commands = {
+        "ours, pgx": ours("pgx:connect_four", 32768),
+        "ours, PettingZoo": ours("pettingzoo:classic.connect_four_v3", 2048),
+    }
+    for name in PEERS:
+        python = pythons.get(name) or str(_installed(name))
+        commands[name] = [python, str(HERE / "peers" / f"{name}.py"), "--seconds", str(seconds)]
+    rates: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(repeats):
+        for name, command in commands.items():
+            rates[name].append(_answer(command)["steps_per_cpu_second"])
+            print(f"{name}: {rates[name][-1]:,.0f} own moves per CPU second (load {os.getloadavg()[0]:.1f})", flush=True)
+    print("| | own moves per CPU second | ours, pgx, is faster by |\n|---|---|---|")
+    for name, each in rates.items():
+        ratio = median(mine / theirs for mine, theirs in zip(rates["ours, pgx"], each, strict=True))
+        print(f"| {name} | {median(each):,.0f} | {ratio:.1f} |")
+
+
+def _installed(name: str) -> Path:
+    """The Python of a peer's own virtual environment, which is made if it is missing."""
+    venv = HERE / ".venvs" / name
+    if not venv.exists():
+        print(f"(making the environment of {name})", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        requirements = str(HERE / "peers" / f"{name}.txt")
+        subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", "-r", requirements], check=True)
+    return venv / "bin" / "python"
+
+
+def _answer(command: list[str]) -> dict[str, float]:
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+    answer: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return answer
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["rps", "pong", "connect-four", "deceptive", "soccer", "speed"])
+    parser.add_argument("what", choices=["rps", "pong", "connect-four", "deceptive", "soccer", "speed", "peers", "measure"])
+    parser.add_argument("options", nargs="?", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--runs", type=Path, help="where deceptive and soccer keep their runs; a temporary folder by default")
     parser.add_argument("--turns", type=int, help="turns of each member in deceptive and soccer, for a quick look")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=20.0, help="processor time of each measurement of `peers`, at least")
+    parser.add_argument("--python", action="append", default=[], metavar="NAME=PATH", help="a Python that has a peer installed")
     asked = parser.parse_args()
     started = time.perf_counter()
+    if asked.what == "measure":
+        print(json.dumps(own_rate(asked.options)))
+        return
     if asked.what == "speed":
         speed(asked.repeats)
     elif asked.what in ("deceptive", "soccer"):
         with tempfile.TemporaryDirectory() as folder:
             {"deceptive": deceptive, "soccer": soccer}[asked.what](asked.seeds, asked.runs or Path(folder), asked.turns)
+    elif asked.what == "peers":
+        peers(asked.repeats, asked.seconds, dict(pair.split("=", 1) for pair in asked.python))
     else:
         {"rps": rps, "pong": pong, "connect-four": connect_four}[asked.what](asked.seeds)
     print(f"took {time.perf_counter() - started:.0f} s")

@@ -3,6 +3,7 @@
     python benchmarks/generations.py architectures           # does the model find a planted architecture?
     python benchmarks/generations.py ceilings                # BG-PBT with and without generations, teacher and model
     python benchmarks/generations.py ceilings --first 100    # on other seeds
+    python benchmarks/generations.py distill --seeds 20      # students of PPO on CartPole, with a teacher and without
 
 Differences are paired by seed, with bootstrap intervals and p-values of a sign-flip test, not corrected.
 """
@@ -14,7 +15,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "generations, architectures at random": {"generations": 2, "architectures_by": "random"},
     "generations, no teacher": {"generations": 2, "teacher": False},
 }
+STUDENTS: dict[str, dict[str, Any]] = {
+    "32, 32 tanh": {"widths": (32, 32)},
+    "128 tanh": {"widths": (128,)},
+    "64, 64, 64 relu": {"widths": (64, 64, 64), "activation": "relu"},
+}
+TEACHER_STEPS, STUDENT_STEPS = 100_000, 4_096
+LESSON = (1.0, 0.9)
+"""How much the teacher counts at the start and the end of a student's only turn: the first of twelve that it is taught."""
 Values = Mapping[str, Sequence[float]]
 
 
@@ -93,6 +102,39 @@ def _ceilings(seed: int, settings: Mapping[str, Any]) -> float:
     return float(top.report.metrics["true"])  # type: ignore[arg-type]
 
 
+def distill(seed: int) -> dict[str, float]:
+    """The mean return of students after 4,096 steps on CartPole, as a share of their teacher's, with it and without."""
+    from evolute.core.order import Order, Ref
+    from evolute.core.protocols import silently
+
+    learner = _ppo()
+
+    def trained(order: Order, **states: Any) -> tuple[Any, float]:
+        (state,), _ = learner.train(learner.init([order]), [order], fetch=lambda ref: states["teacher"], progress=silently)
+        episodes = {"seed": seed, "episodes": 100, "greedy": True, "progress": silently}
+        return state, float(np.mean(learner.play(learner.dump(state), order.hparams, **episodes)))
+
+    teacher, best = trained(Order(0, 0, {"lr": 1e-3}, steps=TEACHER_STEPS, seed=seed))
+    found = {"teacher": best}
+    for number, (name, architecture) in enumerate(STUDENTS.items()):
+        hparams = {**architecture, "lr": 3e-3, "epochs": 10}
+        scratch = Order(1, 0, hparams, steps=STUDENT_STEPS, seed=1000 * (number + 1) + seed)
+        student = replace(scratch, teacher=Ref(0, 0), teacher_weight=LESSON)
+        found[f"{name}, taught"] = trained(student, teacher=teacher)[1] / best
+        found[f"{name}, scratch"] = trained(scratch)[1] / best
+    return found
+
+
+@cache
+def _ppo() -> Any:
+    """PPO on CartPole; a process compiles each of its programs once."""
+    from evolute.envs.spec import EnvSpec
+    from evolute.learners.ppo import ppo
+    from evolute.learners.ppo.settings import PPOSettings
+
+    return ppo(env=EnvSpec("cartpole"), settings=PPOSettings(teacher_lr=3e-3, teacher_epochs=10, devices=1))
+
+
 @dataclass(frozen=True)
 class Measure:
     """What is done for each seed, and which variants are compared."""
@@ -111,6 +153,7 @@ MEASURES = {
             ("generations", "generations, architectures at random"),
         ),
     ),
+    "distill": Measure(distill, tuple((f"{name}, taught", f"{name}, scratch") for name in STUDENTS)),
 }
 
 

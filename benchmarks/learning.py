@@ -1,4 +1,4 @@
-"""Does PPO learn as it should? Trains five seeds of each task and prints the table of docs/explain/performance.md.
+"""Do our learners learn as they should? Trains five seeds of each task and prints the table of docs/explain/performance.md.
 
 Each seed is a member of one population that inherits nothing, so all five train in one program. What is compared with the
 goal is the mean return over 100 fresh episodes after training (60 games for Pong), with the likeliest action taken.
@@ -35,6 +35,7 @@ class Task:
     turns: int = 10
     episodes: int = 100
     wrap: dict[str, Any] = field(default_factory=dict)
+    learner: str = "ppo"
 
 
 MUJOCO = {
@@ -48,6 +49,7 @@ MUJOCO = {
     "normalize_reward": True,
     "entropy": 0.0,
 }
+PENDULUM = {"widths": [64, 64], "batch": 128, "lr": 1e-3, "warmup": 100}
 TASKS = {
     "CartPole": Task(
         "CartPole-v1", 300_000, 500, {"lr": 1e-3, "anneal": 300_000, "entropy": 0.01, "discount": 0.98, "gae_lambda": 0.8}
@@ -118,6 +120,11 @@ TASKS = {
         episodes=60,
     ),
     "HalfCheetah": Task("HalfCheetah-v5", 993_280, float("nan"), MUJOCO, turns=5),
+    "Pendulum, SAC": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="sac"),
+    "Pendulum, TD3": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="td3"),
+    "CartPole, DQN": Task("CartPole-v1", 100_000, 475, learner="dqn"),
+    "MinAtar Breakout, DQN": Task("gymnax:Breakout-MinAtar", 500_000, 5, {"widths": [128], "explore": 100_000}, learner="dqn"),
+    "HalfCheetah, SAC": Task("HalfCheetah-v5", 200_000, float("nan"), learner="sac"),
     "Hopper": Task("Hopper-v5", 993_280, float("nan"), MUJOCO, turns=5),
 }
 
@@ -128,7 +135,7 @@ def trained(task: Task, seeds: int, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         run = evolute.run(
-            "ppo",
+            task.learner,
             env=task.env,
             strategy="random_search",
             population=seeds,
@@ -136,7 +143,7 @@ def trained(task: Task, seeds: int, seed: int) -> dict[str, Any]:
             stop={"turns": task.turns},
             seed=seed,
             folder=Path(folder) / "run",
-            ppo=task.settings,
+            **{task.learner: task.settings},
         )
         seconds = time.perf_counter() - started
         curve = [[turn.score for turn in run.member(slot).lineage] for slot in range(seeds)]

@@ -252,6 +252,40 @@ def _multiplied(shapes: list[Any], times: int) -> float:
     return times * sum(2 * one[0] * one[1] * other[1] for one, other in shapes) / min(found)
 
 
+def offpolicy(repeats: int) -> None:
+    """SAC on Pendulum, one update for each step: updates a second of 8 members, and of peers in as many processes as cores."""
+    processes = os.cpu_count() or 1
+    for text, settings in {
+        "64x64, batches of 64": {"widths": [64, 64], "batch": 64},
+        "256x256, batches of 256": {"widths": [256, 256], "batch": 256},
+    }.items():
+        sizes = {"width": settings["widths"][0], "batch": settings["batch"], "processes": processes, "seconds": 30}
+        sb3, sbx, figures = in_turn(
+            repeats, peer("sb3_sac", **sizes), peer("sbx_sac", **sizes), ours("replay", sac=settings, turns=6)
+        )
+        say(f"SAC, {text}", figures, ("SB3", sb3), ("SBX", sbx))
+
+
+def replay(options: dict[str, Any]) -> dict[str, float]:
+    """Updates, and as many environment steps, per second of a whole run of SAC after its first turns."""
+    import evolute
+
+    population, turns, interval, warm = 8, options["turns"], 2000, 2
+    with tempfile.TemporaryDirectory() as folder:
+        run = evolute.run(
+            "sac",
+            env="gymnax:Pendulum-v1",
+            population=population,
+            interval=interval,
+            stop={"turns": turns},
+            folder=Path(folder) / "run",
+            display="none",
+            sac={"lr": "log[1e-4, 1e-3]", "warmup": 100, **options["sac"]},
+        )
+        first = sum(turn.report.seconds for turn in run.member(0).lineage[:warm])
+    return {"steps_per_second": population * (turns - warm) * interval / (run.elapsed - first)}
+
+
 def compiling(repeats: int) -> None:
     """How long the first turn of the demo takes longer than its second, without and with a warm cache."""
     code = (
@@ -312,10 +346,11 @@ PARTS: dict[str, Callable[[int], None]] = {
     "sizes": sizes,
     "widths": widths,
     "peak": peak,
+    "offpolicy": offpolicy,
     "compile": compiling,
     "inheritance": inheritance,
 }
-MEASURES = {"product": product, "bare": bare, "gather": gather, "large": large, "small": small}
+MEASURES = {"product": product, "bare": bare, "replay": replay, "gather": gather, "large": large, "small": small}
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import math
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -164,7 +164,7 @@ class Policy:
         return made
 
 
-def load(path: str | Path) -> Policy:
+def load(path: str | Path | BinaryIO) -> Policy:
     """The policy in a file that `evolute export` wrote."""
     try:
         with np.load(path, allow_pickle=False) as file:

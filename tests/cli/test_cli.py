@@ -188,6 +188,7 @@ def test_ls_lists_unreadable_runs_without_failing(tmp_path):
     assert "no runs in" in evolute(tmp_path, "ls", "elsewhere").stdout
 
 
+@pytest.mark.slow(reason="several runs, each a program of its own")
 def test_ls_is_ordered_by_age_and_shows_what_was_trained_and_whether_all_failed(tmp_path):
     (tmp_path / "own.py").write_text(
         "def train(state, hparams, steps, seed):\n    return None, {'score': 1 // hparams['h'] ** 0.5}\n"

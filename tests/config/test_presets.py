@@ -12,8 +12,11 @@ from evolute.config.resolve import resolved
 
 PPO = {"envs": 2, "unroll": 16, "minibatches": 1, "epochs": 1, "widths": [8]}
 SB3 = {"envs": 1, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "net_arch": [8]}
+REPLAY = {"batch": 8, "widths": [8], "warmup": 16, "capacity": 1000}
 SHRUNK = {
     "ppo": {"interval": 32, "ppo": PPO},
+    "sac": {"interval": 32, "sac": REPLAY},
+    "dqn": {"interval": 32, "dqn": REPLAY},
     "sb3": {"interval": 16, "sb3": SB3},
 }
 GAMES = {"opponents.tables": 2, "opponents.matches": 2}
@@ -27,17 +30,13 @@ def shrunk(name):
     return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
 
 
-SLOW_PRESETS = pytest.mark.slow(reason="convolutions and physics compile slowly; one preset with images is run always")
+SLOW = ("procgen-bigfish", "atari", "ant-bullet-wta", "minatar", "bgpbt-", "halfcheetah-sac", "pendulum-sac")
+SLOW_PRESETS = pytest.mark.slow(reason="slow to compile; one preset with images and one with a replay buffer are run always")
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=SLOW_PRESETS)
-        if name.startswith(("procgen-bigfish", "atari", "ant-bullet-wta", "bgpbt-"))
-        else name
-        for name in presets()
-    ],
+    [pytest.param(name, marks=SLOW_PRESETS) if name.startswith(SLOW) else name for name in presets()],
 )
 def test_a_preset_runs_two_turns(name, tmp_path):
     run = evolute.run(

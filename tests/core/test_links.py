@@ -149,13 +149,19 @@ class Linking(Evolution):
         return state, [order if value is None else replace(order, **{self.link: value}) for order in orders]
 
 
-@pytest.mark.parametrize("link", ["teacher", "opponents"])
+OWN = {"space": {"lr": evolute.Float(0.01, 0.5)}, "interval": 8}
+PPO = {"env": "cartpole", "interval": 32, "ppo": {"envs": 2, "unroll": 16, "minibatches": 1, "widths": [4]}}
+A2C = {"env": "CartPole-v1", "interval": 16, "sb3": {"n_steps": 8}}
+
+
 @pytest.mark.parametrize(
-    ("learner", "settings"),
+    ("learner", "settings", "link"),
     [
-        (train, {"space": {"lr": evolute.Float(0.01, 0.5)}, "interval": 8}),
-        ("ppo", {"env": "cartpole", "interval": 32, "ppo": {"envs": 2, "unroll": 16, "minibatches": 1, "widths": [4]}}),
-        ("sb3:A2C", {"env": "CartPole-v1", "interval": 16, "sb3": {"n_steps": 8}}),
+        (train, OWN, "teacher"),
+        (train, OWN, "opponents"),
+        ("ppo", PPO, "opponents"),
+        ("sb3:A2C", A2C, "teacher"),
+        ("sb3:A2C", A2C, "opponents"),
     ],
 )
 def test_a_learner_is_not_given_links_that_it_would_ignore(tmp_path, learner, settings, link):
@@ -164,7 +170,7 @@ def test_a_learner_is_not_given_links_that_it_would_ignore(tmp_path, learner, se
     def strategy(plan):
         return Linking(plan, truncation(), perturb(), link=link)
 
-    with pytest.raises(LinkError, match=f"gave member 0 {link} to learn from, and this learner uses none of these"):
+    with pytest.raises(LinkError, match=f"gave member 0 {link} to learn from, and this learner uses (none of these|teacher)"):
         evolute.run(
             learner, strategy=strategy, population=2, stop={"turns": 2}, engine="inline", folder=tmp_path / "run",
             display="none", **settings,

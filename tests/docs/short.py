@@ -11,8 +11,29 @@ import urllib.request
 
 SHORT = ("population=2", "interval=2k", "stop.steps=4k")
 """For whatever trains in an environment; all else is quick as it is."""
-PRESETS = ("bgpbt-cartpole", "cartpole", "cartpole-sb3", "pong-selfplay", "procgen-small", "rps", "soccer-2v2")
-SHORTER = {"sb3:SAC": ("interval=200", "stop.steps=400"), "procgen": ("ppo.envs=8", "ppo.unroll=32", "ppo.test_episodes=4")}
+PRESETS = (
+    "bgpbt-cartpole",
+    "cartpole",
+    "cartpole-dqn",
+    "cartpole-sb3",
+    "halfcheetah-sac",
+    "minatar-dqn",
+    "pendulum-sac",
+    "pong-selfplay",
+    "procgen-small",
+    "rps",
+    "soccer-2v2",
+)
+REPLAY = ("interval=100", "stop.steps=200")
+SHORTER = {
+    "sb3:SAC": ("interval=200", "stop.steps=400"),
+    "procgen": ("ppo.envs=8", "ppo.unroll=32", "ppo.test_episodes=4"),
+    "learner=sac": REPLAY,
+    "learner=td3": REPLAY,
+    "learner=dqn": REPLAY,
+    "-sac": REPLAY,
+    "-dqn": REPLAY,
+}
 
 
 def shortened(words: list[str]) -> list[str]:

@@ -14,12 +14,13 @@ from pettingzoo import AECEnv, ParallelEnv
 class Counting(AECEnv):
     """Agents move in turn: one of three actions, that of the number of moves so far modulo 3 being illegal.
 
-    Every move costs its agent 0.1. Whoever makes the last move loses one, and the other wins it.
+    Every move costs its agent 0.1, and the other is `paid` as often as the action's number says. Whoever makes the last move
+    loses one, and the other wins it.
     """
 
-    def __init__(self, length=5, early=0.0, broken=False):
+    def __init__(self, length=5, early=0.0, broken=False, paid=0.0):
         super().__init__()
-        self.length, self.early, self.broken = length, early, broken
+        self.length, self.early, self.broken, self.paid = length, early, broken, paid
         self.possible_agents = ["player_0", "player_1"]
         self.metadata = {"name": "counting"}
 
@@ -55,7 +56,7 @@ class Counting(AECEnv):
         self.moves += 1
         other = self.possible_agents[self.moves % 2]
         over = self.moves >= self.length or (self.moves == 1 and self.rng.random() < self.early)
-        self.rewards = {agent: -0.1 - over, other: 1.0 * over}
+        self.rewards = {agent: -0.1 - over, other: 1.0 * over + self.paid * action}
         self.terminations = dict.fromkeys(self.agents, over)
         self.agent_selection = other
         self.infos = {one: self._info() for one in self.agents}

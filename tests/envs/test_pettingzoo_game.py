@@ -61,7 +61,7 @@ def test_agents_that_differ_see_padded_rows_with_their_role_and_have_their_own_a
         (EnvSpec("pettingzoo:classic.rps_v2", {"teams": [0, 0, 1]}), "has 2 agents, and teams are numbered from 0 on"),
         (EnvSpec("pettingzoo:classic.rps_v2", {"rounds": 3}), "unexpected keyword argument 'rounds'"),
         (EnvSpec("pettingzoo:classic.rps_v2", time_limit=3), "set the length of the game by an option"),
-        (EnvSpec("own_zoo:Counting", {"long": 3}), "it takes length, early, broken"),
+        (EnvSpec("own_zoo:Counting", {"long": 3}), "it takes length, early, broken, paid"),
     ],
 )
 def test_what_cannot_be_a_game_is_said(spec, message):
@@ -75,7 +75,9 @@ def test_without_opponents_a_game_in_turns_asks_who_plays(name):
         make_env(EnvSpec(name))
 
 
+@pytest.mark.slow
 def test_soccer_of_dm_control_keeps_the_laws_of_games():
+    """MuJoCo is loaded, and compiles a pitch for every game."""
     pytest.importorskip("dm_control")
     game = make_game(EnvSpec("dm_soccer:1v1", {"time_limit": 0.25}))
     assert (game.teams, game.action_space.shape, game.has_legal) == ((0, 1), (3,), False)

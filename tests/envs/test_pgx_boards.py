@@ -76,6 +76,7 @@ def test_hex_says_which_sides_to_connect():
     assert action_names("hex", 122, obs.shape)[-2:] == ["k11", "swap"]
 
 
+@pytest.mark.slow(reason="compiles Kuhn poker: a seat is shown its own card and both bets")
 def test_cards_are_shown_to_their_owner_only():
     game = PgxGame("kuhn_poker", {})
     state, seat = played(game, "bet")

@@ -146,7 +146,8 @@ def test_nobody_plays_what_is_illegal(programs):
 
 
 def test_a_member_s_games_do_not_depend_on_who_else_plays(programs):
-    game = PettingZooGame("counting", lambda: Counting(7, early=0.5))
+    """Rewards tell what the others did, and games differ in how many moves they make in a step of the member."""
+    game = PettingZooGame("counting", lambda: Counting(7, early=0.5, paid=0.01))
 
     def played(seeds):
         arena = arena_of(programs, game, 0, [1], [[RANDOM], [1]], copies=4, seeds=seeds)

@@ -28,7 +28,7 @@ def close(expected):
 
 
 def test_choosers_are_found_by_name():
-    assert set(NAMES) | {"league"} == set(shipped("opponents"))
+    assert set(NAMES) | {"exploit", "league"} == set(shipped("opponents"))
     for name in NAMES:
         assert resolve("opponents", name)()(field_of([3]), 0, np.random.default_rng(0)) is None
 

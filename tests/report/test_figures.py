@@ -17,6 +17,7 @@ from evolute.report.figures.all import charts
 from evolute.report.figures.chart import BUDGET, to_json
 from evolute.report.figures.curves import by_line, by_member, chains, living
 from evolute.report.figures.family import takeovers, tree
+from evolute.report.figures.metrics import title_of
 from evolute.report.figures.paths import path
 from evolute.runs.result import Run
 from evolute.runs.turns import FRESH, TurnTable
@@ -227,6 +228,13 @@ def learnt(tmp_path, **settings):
     space = {"x": evolute.Float(0.1, 1), "kind": evolute.Choice("a", "b")}
     settings = {"population": 4, "stop": {"turns": 6}, "display": "none", **settings}
     return TurnTable.read(evolute.run(train, space=space, folder=tmp_path / "run", **settings).folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "title"), [("value_loss", "Value loss"), ("return.to_ball", "Return: to ball"), ("clipped", "Clip fraction")]
+)
+def test_metrics_have_titles_in_words(name, title):
+    assert title_of(name) == title
 
 
 def test_metrics_of_the_learner_are_drawn_along_lines_of_descent(tmp_path):

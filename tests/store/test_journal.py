@@ -21,10 +21,14 @@ FULL = Order(
     7,
     Ref(1, 1),
     Ref(3, 0),
+    (0.75, 0.25),
     ((Ref(2, 1), "random", None),),
     {"event": "inherit"},
 )
-MATCHES = (Match((Ref(2, 1), "random", None), 0.5, 32, -0.25),)
+MATCHES = (
+    Match((Ref(2, 1), "random", None), 0.5, 32, -0.25),
+    Match((Ref(2, 1), "rps-1:0@9", None), 0.5, 32, -0.25, 1.5),
+)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from evolute.strategies import winner_takes_all
 
 @pytest.mark.parametrize(
     ("scores", "winner"),
-    [([1.0, 4.0, 2.0, 3.0], 1), ([4.0, 4.0, 1.0, 4.0], 0), ([FAILED, 1.0, None, 1.0], 1), ([FAILED, None, -5.0, FAILED], 2)],
+    [([1.0, 4.0, 2.0, 3.0], 1), ([4.0, 3.0, 1.0, 3.0], 0), ([FAILED, 1.0, None, 0.5], 1), ([FAILED, None, -5.0, FAILED], 2)],
 )
 def test_all_but_the_best_take_over_the_best_and_explore_from_there(scores, winner):
     population = evolved([-9.0] * 4, scores)

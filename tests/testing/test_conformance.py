@@ -17,6 +17,7 @@ from evolute.core.space import Space
 from evolute.engines.inline import inline
 from evolute.engines.processes import processes
 from evolute.engines.simulated import simulated
+from evolute.strategies.controlled import Controlled, evolving_plan
 from evolute.strategies.random_search import RandomSearch
 from evolute.testing import check_engine, check_learner, check_strategy
 from evolute.testing.strategy import SPACE
@@ -34,6 +35,8 @@ STRATEGIES = {
     "pbt, tournament": partial(strategies.pbt, exploit="tournament"),
     "pbt, welch": partial(strategies.pbt, exploit="welch"),
     "pbt, resample": partial(strategies.pbt, explore="resample"),
+    "pbt, pairwise": partial(strategies.pbt, explore="pairwise"),
+    "pbt, every third turn": partial(strategies.pbt, every=3),
     "pbt marl": strategies.pbt_marl,
     "pbt marl, at once": partial(strategies.pbt_marl, burn_in=0, wait=0, confidence=0.9, mutate=1.0),
     "winner takes all": strategies.winner_takes_all,
@@ -61,6 +64,14 @@ def test_engines_keep_their_laws(name):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_strategies_keep_their_laws(name):
     check_strategy(STRATEGIES[name], ENGINES["simulated"])
+
+
+def test_groups_of_several_frequencies_keep_the_laws_of_strategies():
+    check_strategy(strategies.mf_pbt, ENGINES["simulated"], sizes=(8, 13))
+
+
+def test_a_control_group_keeps_the_laws_of_strategies():
+    check_strategy(lambda plan: Controlled(plan, strategies.pbt(evolving_plan(plan, 2)), 2), ENGINES["simulated"], sizes=(4, 8))
 
 
 def test_generations_keep_the_laws_of_strategies():

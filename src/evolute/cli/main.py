@@ -143,6 +143,24 @@ def tournament(
 
 
 @app.command()
+def exploit(
+    folder: RunFolder,
+    steps: Annotated[str, typer.Option("--steps", help="Steps to train each member of the response, as in 500k or 2M.")] = "2M",
+    members: Annotated[int, typer.Option("--members", min=1, help="Members of the response, of which the best counts.")] = 4,
+    games: Annotated[int, typer.Option("--games", min=2, help="Games that measure the response, after it was trained.")] = 1000,
+    target: Target = None,
+    override: Overrides = None,
+    as_json: PrintJson = False,
+) -> None:
+    """Train a response to a run's best member, which stays as it is. Prints how much it can be exploited, at least."""
+    from evolute.cli.exploit import exploit
+
+    exploit(
+        located(folder), steps=steps, members=members, games=games, target=target, overrides=override or [], as_json=as_json
+    )
+
+
+@app.command()
 def show(
     folder: RunFolder,
     member: Annotated[int | None, typer.Option("--member", help="Show this member instead of the best.")] = None,

@@ -34,8 +34,9 @@ def find_env(values: Mapping[str, Any], layer: Layer, learner: PluginSpec) -> En
     wrappers = {key.removeprefix(WRAP): values[key] for key in FIELDS if key.startswith(WRAP)}
     together = ("tables", "matches", "anchors")
     game = {key: values[f"opponents.{key}"] for key in together} if values["opponents"] is not None else None
+    rating = values["opponents.rating"] if "opponents.rating" in layer else None
     try:
-        return EnvSpec(name, options, **wrappers, game=None if game is None else GameSpec(**game))
+        return EnvSpec(name, options, **wrappers, game=None if game is None else GameSpec(**game, rating=rating))
     except ValueError as error:
         raise ConfigError(f"{where}: wrap.{error}") from error
 

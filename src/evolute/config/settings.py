@@ -158,9 +158,20 @@ class OpponentSettings:
         BeforeValidator(parse_names),
         _fixed("bots that every member plays after each turn, separated by commas; the first one's rating is 0"),
     ] = field(default_factory=lambda: ["random"])
+    guests: Annotated[
+        list[str],
+        BeforeValidator(parse_names),
+        _resumable(
+            "opponents from elsewhere, separated by commas: RUN (its best), RUN:MEMBER, RUN:MEMBER@TURN, an exported policy, "
+            "or a folder whose new policies join at every decision; more may come with a resume"
+        ),
+    ] = field(default_factory=list)
     rating: Annotated[
-        Literal["descent", "elo"],
-        _fixed("descent: Bradley-Terry ratings of all states, near those they descend from; elo: Elo's update"),
+        Literal["descent", "elo", "panel"],
+        _fixed(
+            "descent: Bradley-Terry ratings of all states, near those they descend from; elo: Elo's update; panel: mean return "
+            "against the 8 newest states in the pool, the default in general-sum games"
+        ),
     ] = "descent"
     every: Annotated[Number, _fixed("turns between two admissions to the pool of past states")] = 2
     capacity: Annotated[Number, _fixed("number of past states in the pool")] = 32
@@ -181,6 +192,11 @@ class RunSettings:
         Any, _fixed("what trains the members: a built-in learner, package.module:name, or in Python a function")
     ] = None
     strategy: Annotated[Any, _fixed("decides who inherits from whom and which hyper-parameters come next")] = "pbt"
+    control: Annotated[
+        int,
+        Ge(0),
+        _fixed("how many members, the last, are left alone as random search, to see whether the strategy helps"),
+    ] = 0
     engine: Annotated[Any, _anytime("where the members train")] = "inline"
     workers: Annotated[Number | None, _anytime("number of workers, for engines with several")] = None
     env: Annotated[str | None, _fixed("the environment, for learners that need one")] = None

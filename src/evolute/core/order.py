@@ -29,20 +29,25 @@ Lineup = tuple[Player, ...]
 
 
 class Match(NamedTuple):
-    """Games of a turn's finished state against one line-up: the mean result in [0, 1] (a draw is 0.5), and the mean return."""
+    """Games of a turn's finished state against one line-up: the mean result in [0, 1] (a draw is 0.5), and the mean return.
+
+    `spread` is the standard deviation of the returns, where it is of use.
+    """
 
     against: Lineup
     score: float
     games: int = 1
     gain: float | None = None
+    spread: float | None = None
 
     def to_json(self) -> Json:
-        return [_players_json(self.against), self.score, self.games, self.gain]
+        body = [_players_json(self.against), self.score, self.games, self.gain]
+        return body if self.spread is None else [*body, self.spread]
 
     @classmethod
     def from_json(cls, body: Json) -> Match:
-        against, score, games, gain = body
-        return cls(_players(against), score, games, gain)
+        against, *rest = body
+        return cls(_players(against), *rest)
 
 
 class PlayedGames(NamedTuple):
@@ -66,8 +71,9 @@ class Order:
     `start` names the state to continue from, None means fresh weights. `own` is the member's own last state, for what
     it keeps when it inherits. `steps` of 0 asks for the run's interval and `seed` of 0 for one of the run's own: a strategy
     fills in neither, unless it replays. `teacher` is a state to imitate, and `teacher_weight` how much that counts, 0 to 1,
-    at the turn's first and last update, linear between. `opponents` are the line-ups it plays with, a group of games each.
-    `why` is the strategy's reason, kept in the journal.
+    at the turn's first and last update, linear between. `opponents` are the line-ups it plays with, a group of games each;
+    those beyond the number of its tables it only plays afterwards, to be rated. `why` is the strategy's reason, kept in the
+    journal.
     """
 
     member: int
@@ -92,6 +98,11 @@ class Order:
         """Every state that must exist before this order can run."""
         played = dict.fromkeys(player for lineup in self.opponents for player in lineup if isinstance(player, Ref))
         return tuple(ref for ref in (self.start, self.own, self.teacher, *played) if ref is not None)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Every bot and guest that it plays with."""
+        return tuple(dict.fromkeys(player for lineup in self.opponents for player in lineup if isinstance(player, str)))
 
     @property
     def link_names(self) -> list[LinkName]:

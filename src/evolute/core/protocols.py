@@ -16,12 +16,19 @@ from evolute.core.space import Space
 from evolute.core.tree import Tree
 
 S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 Progress = Callable[[float, str], None]
 """Called during a turn with the share done, 0 to 1, and a word on what is going on ("compiling")."""
 
 
 def silently(share: float, note: str) -> None:
     """Progress that nobody watches."""
+
+
+class Fetch(Protocol[S_co]):
+    """Gives a state by its name, or a guest by its own."""
+
+    def __call__(self, player: Ref | str, /) -> S_co: ...
 
 
 @dataclass(frozen=True)
@@ -107,9 +114,9 @@ class Learner(Protocol[S]):
         """Fresh states, one for each order, from the orders' seeds."""
 
     def train(
-        self, states: Sequence[S], orders: Sequence[Order], *, fetch: Callable[[Ref], S], progress: Progress
+        self, states: Sequence[S], orders: Sequence[Order], *, fetch: Fetch[S], progress: Progress
     ) -> tuple[list[S], Sequence[Outcome]]:
-        """The states after one turn of each under its order; `fetch` gives any state that an order links to."""
+        """The states after one turn of each under its order; `fetch` gives any state that an order links to, and guests."""
 
     def dump(self, state: S) -> Tree:
         """A state as a tree of arrays and plain values."""
@@ -129,6 +136,10 @@ class Learner(Protocol[S]):
 @runtime_checkable
 class PlaysEitherWay(Protocol):
     """A learner whose members can take the likeliest actions or sample them, so that both can be evaluated."""
+
+    @property
+    def ways(self) -> Sequence[bool]:
+        """The ways in which to evaluate a member: True for the likeliest actions, False for sampled ones."""
 
     @property
     def rounds(self) -> Sequence[int]:
@@ -159,6 +170,10 @@ class Seats(Protocol):
     def bots(self) -> tuple[str, ...]:
         """The bots that states can play against."""
 
+    @property
+    def zero_sum(self) -> bool | None:
+        """Whether what one side wins the others lose; None if that is not known."""
+
     def play_matches(
         self,
         tree: Tree,
@@ -171,6 +186,17 @@ class Seats(Protocol):
         progress: Progress,
     ) -> Sequence[PlayedGames]:
         """Games of a state against each line-up, in each seat equally often; `others` are the states in the line-ups."""
+
+
+@runtime_checkable
+class Invites(Protocol):
+    """A learner whose members can play against guests: states of other runs, and exported policies."""
+
+    def check_guest(self, tree: Tree) -> None:
+        """Raise ValueError with a sentence if a state of another run cannot play here."""
+
+    def guest_from(self, policy: bytes) -> Tree:
+        """The state that plays as an exported policy does, from the bytes of its file; raises ValueError if there is none."""
 
 
 @runtime_checkable
@@ -187,6 +213,17 @@ class Advises(Protocol):
 
     def advice(self) -> Sequence[str]:
         """A sentence each, such as what it will cost."""
+
+
+@runtime_checkable
+class Sizable(Protocol):
+    """A learner whose states are so large that a user should know before training."""
+
+    def footprint(self, members: int, steps: int | None, free: int | None) -> str:
+        """A sentence on what all members take at most, if each trains for so many steps.
+
+        Raises ValueError if it is more than the memory that is `free` allows, in bytes; None means that nobody knows.
+        """
 
 
 @runtime_checkable
@@ -228,9 +265,16 @@ class States(Protocol):
     def read(self, ref: Ref) -> Tree:
         """A durable state; raises LostError when it is not there or damaged."""
 
+    def guest(self, name: str) -> Tree:
+        """A player from elsewhere that the run keeps; raises GuestError when it is not there or damaged."""
+
 
 class LostError(RuntimeError):
     """A state that an order links to is neither in memory nor durable."""
+
+
+class GuestError(RuntimeError):
+    """A run has no guest of this name, or not a whole one."""
 
 
 class LinkError(RuntimeError):

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from evolute.core.order import Hparams, Lineup, LinkName, Match, Order, PlayedGames, Ref
-from evolute.core.protocols import Learner, Outcome, Progress
+from evolute.core.order import Hparams, Lineup, LinkName, Match, Order, PlayedGames, Player, Ref
+from evolute.core.protocols import Fetch, GuestError, Learner, Outcome, Progress
 from evolute.core.tree import Tree, canonical
 
 ARGUMENTS = ("state", "hparams", "steps", "seed")
@@ -61,6 +61,7 @@ class Solo:
     wants_progress: bool = False
     links: tuple[LinkName, ...] = ()
     together: bool = False
+    zero_sum: None = None
     architecture: tuple[str, ...] = ()
     choices: Mapping[str, Any] = field(default_factory=dict)
 
@@ -83,7 +84,7 @@ class Solo:
         return [None] * len(orders)
 
     def train(
-        self, states: Sequence[Tree], orders: Sequence[Order], *, fetch: Callable[[Ref], Tree], progress: Progress
+        self, states: Sequence[Tree], orders: Sequence[Order], *, fetch: Fetch[Tree], progress: Progress
     ) -> tuple[list[Tree], list[Outcome]]:
         trees, outcomes = [], []
         for tree, order in zip(states, orders, strict=True):
@@ -96,16 +97,23 @@ class Solo:
             outcomes.append(Outcome(metrics, matches=matches))
         return trees, outcomes
 
-    def _extra(self, order: Order, fetch: Callable[[Ref], Tree], progress: Progress) -> dict[str, Any]:
+    def _extra(self, order: Order, fetch: Fetch[Tree], progress: Progress) -> dict[str, Any]:
         """What the code takes besides the four arguments that all take."""
         extra: dict[str, Any] = {"progress": progress} if self.wants_progress else {}
         if "opponents" in self.links:
             players = [lineup[0] for lineup in order.opponents]
-            extra["opponents"] = [self.thaw(fetch(one)) if isinstance(one, Ref) else one for one in players]
+            extra["opponents"] = [self._opponent(one, fetch) for one in players]
         if "teacher" in self.links:
             state = None if order.teacher is None else self.thaw(fetch(order.teacher))
             extra["teacher"] = None if order.teacher is None else Teacher(state, order.teacher_weight)
         return extra
+
+    def _opponent(self, player: Player, fetch: Fetch[Tree]) -> Any:
+        """A state or a guest, the name of a bot, or None for the member itself."""
+        try:
+            return None if player is None else self.thaw(fetch(player))
+        except GuestError:
+            return player
 
     def play_matches(
         self,
@@ -119,6 +127,12 @@ class Solo:
         progress: Progress,
     ) -> Sequence[PlayedGames]:
         raise ValueError("code of your own plays its games itself, while it trains: `evolute ratings` shows how they went")
+
+    def check_guest(self, tree: Tree) -> None:
+        """States of code that we do not know are taken as they are."""
+
+    def guest_from(self, policy: bytes) -> Tree:
+        raise ValueError("code of your own plays against states: name a run of the same code")
 
     def dump(self, state: Tree) -> Tree:
         return state
@@ -192,7 +206,8 @@ def _architecture(made: Any) -> tuple[str, ...]:
 def _matches(order: Order, metrics: Mapping[str, Any]) -> tuple[tuple[Match, ...], Mapping[str, Any]]:
     """The games among the metrics, and the other metrics.
 
-    `results` has an entry for each opponent: the mean result in [0, 1], or that and the number of games, or None.
+    `results` has an entry for each opponent: the mean result in [0, 1], or that and the number of games, or these two with the
+    mean and the standard deviation of the returns, or None.
     """
     if not isinstance(metrics, Mapping) or "results" not in metrics:
         return (), metrics
@@ -203,12 +218,12 @@ def _matches(order: Order, metrics: Mapping[str, Any]) -> tuple[tuple[Match, ...
         raise ValueError(f"metrics['results'] has {len(results)} entries for {len(order.opponents)} opponents")
     matches = []
     for lineup, result in zip(order.opponents, results, strict=True):
-        score, games = result if isinstance(result, (tuple, list)) else (result, 1)
+        score, games, *returns = result if isinstance(result, (tuple, list)) else (result, 1)
         if score is None:
             continue
         if not 0 <= score <= 1:
             raise ValueError(f"metrics['results'] has {score}: a result is 1 for a win, 0.5 for a draw, 0 for a loss")
-        matches.append(Match(lineup, float(score), int(games)))
+        matches.append(Match(lineup, float(score), int(games), *map(float, returns)))
     return tuple(matches), {"score": None, **{name: value for name, value in metrics.items() if name != "results"}}
 
 

@@ -35,6 +35,7 @@ class Worker:
     progress: Progressing = lambda refs, share, note: None
     notify: Callable[[str, str], None] = lambda kind, text: None
     _states: dict[Ref, Any] = field(default_factory=dict)
+    _guests: dict[str, Any] = field(default_factory=dict)
 
     def groups(self, orders: Sequence[Order]) -> list[list[Order]]:
         """The orders as cohorts: members of one shape together, or each alone if the learner gains nothing by it."""
@@ -82,6 +83,10 @@ class Worker:
         """Take on a state that was made elsewhere."""
         self._states[ref] = self.learner.load(tree)
 
+    def welcome(self, name: str, tree: Tree) -> None:
+        """Take on a guest."""
+        self._guests[name] = self.learner.load(tree)
+
     def _report(self, order: Order, state: Any, outcome: Outcome, seconds: float) -> Report:
         """The report of one member; a turn that failed, or whose metrics are not numbers, leaves no state behind."""
         try:
@@ -103,11 +108,15 @@ class Worker:
         fresh = iter(self.learner.init(starting) if starting else [])
         return [next(fresh) if order.start is None else self._fetch(order.start) for order in orders]
 
-    def _fetch(self, ref: Ref) -> Any:
-        """A state, from memory or from its checkpoint."""
-        if ref not in self._states:
-            self.adopt(ref, self.states.read(ref))
-        return self._states[ref]
+    def _fetch(self, player: Ref | str) -> Any:
+        """A state, from memory or from its checkpoint; or a guest."""
+        if isinstance(player, str):
+            if player not in self._guests:
+                self.welcome(player, self.states.guest(player))
+            return self._guests[player]
+        if player not in self._states:
+            self.adopt(player, self.states.read(player))
+        return self._states[player]
 
     def _progress(self, orders: Sequence[Order]) -> Progress:
         refs = [order.ref for order in orders]

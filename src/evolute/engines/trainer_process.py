@@ -20,7 +20,7 @@ from typing import Protocol
 import cloudpickle
 
 from evolute.core.order import Order, Ref, Report
-from evolute.core.protocols import EngineError, LostError
+from evolute.core.protocols import EngineError, GuestError, LostError
 from evolute.core.segment import Segment
 from evolute.core.tree import Tree, pack, segments_in, unpack
 from evolute.core.worker import Worker
@@ -94,7 +94,7 @@ class TrainerProcess:
         refs = sorted({ref for order in orders for ref in order.links})
         states = [[*ref, self._tree(ref)] for ref in refs]
         body = [[*order.ref, order.to_json()] for order in orders]
-        _send(pipe, {"orders": body, "states": without(states, _digests(self._shared))})
+        _send(pipe, {"orders": body, "states": without(states, _digests(self._shared)), "guests": self._guests(orders)})
         self._shared = segments_in(states)
         answer = completed(self._answer(pipe, self.limit * len(orders)))
         self._shared += segments_in(answer["states"])
@@ -118,6 +118,14 @@ class TrainerProcess:
                     return message
                 refs, share, note = message["progress"]
                 self.worker.progress([Ref(*ref) for ref in refs], share, note)
+
+    def _guests(self, orders: Sequence[Order]) -> list[tuple[str, Tree]]:
+        """The guests that these orders name, besides bots, which the child knows itself."""
+        found = []
+        for name in dict.fromkeys(name for order in orders for name in order.named):
+            with contextlib.suppress(GuestError):
+                found.append((name, self.worker.states.guest(name)))
+        return found
 
     def _tree(self, ref: Ref) -> Tree:
         if ref not in self._trees:
@@ -186,6 +194,9 @@ class NoStates:
     def read(self, ref: Ref) -> Tree:
         raise LostError(f"the state of {ref} did not come with its order")
 
+    def guest(self, name: str) -> Tree:
+        raise GuestError(f"the guest {name} did not come with its order")
+
 
 def serve(pipe: Connection) -> None:
     """In the child: receive the learner, then train cohorts until the pipe closes."""
@@ -213,6 +224,8 @@ def _leave_with_parent(parent: int) -> None:
 def _turn(worker: Worker, message: Tree) -> Tree:
     for member, turn, tree in message["states"]:
         worker.adopt(Ref(member, turn), tree)
+    for name, tree in message["guests"]:
+        worker.welcome(name, tree)
     reports = worker.train([Order.from_json(*order) for order in message["orders"]])
     states = [[*report.order.ref, worker.dump(report.order.ref)] for report in reports if not report.failed]
     worker.keep(set())

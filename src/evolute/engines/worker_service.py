@@ -53,6 +53,9 @@ class StateReader:
     def write(self, ref: Ref, tree: Tree) -> int:
         return self.states.write(ref, tree)
 
+    def guest(self, name: str) -> Tree:
+        return self.states.guest(name)
+
     def read(self, ref: Ref) -> Tree:
         if ref in self.brought:
             return self.brought.pop(ref)

@@ -38,7 +38,7 @@ class MatrixGame:
         self.zero_sum = bool(np.allclose(self.payoff.sum(axis=0), 0))
         self.bots: Mapping[str, Bot] = {}
         self._alike = seats_are_alike(self.payoff)
-        self._legal = np.arange(most) < np.array(self._counts)[:, None]
+        self.legal = np.arange(most) < np.array(self._counts)[:, None]
         size = self._obs(jnp.zeros(seats, jnp.int32)).shape[1]
         self.observation_space: gymnasium.Space[Any] = gymnasium.spaces.Box(0.0, 1.0, (size,))
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(most)
@@ -77,7 +77,7 @@ class MatrixGame:
         return np.swapaxes(np.asarray(jax.vmap(self._obs)(jnp.asarray(last, jnp.int32))), 0, 1)
 
     def _view(self, state: State) -> View:
-        legal = None if self._legal.all() else jnp.asarray(self._legal)
+        legal = None if self.legal.all() else jnp.asarray(self.legal)
         return View(self._obs(state.last), jnp.arange(self.actors, dtype=jnp.int32), legal)
 
     def _obs(self, last: jax.Array) -> jax.Array:

@@ -13,11 +13,13 @@ class GameSpec:
     """How an environment with several seats is played: in groups of games (tables) with one line-up each.
 
     After a turn a member plays `matches` games against each line-up it trained with, and against each of the `anchors`.
+    `rating` says how members are rated; None leaves it to what kind of game it is.
     """
 
     tables: int = 4
     matches: int = 32
     anchors: Sequence[str] = ("random",)
+    rating: str | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ in the middle of a turn. Ratings are made at decisions, when all engines know th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,7 +22,8 @@ from evolute.opponents.circles import circle_among
 from evolute.opponents.field import Choose, Field, Roles
 from evolute.opponents.payoff import win_share
 from evolute.opponents.pool import Forget, Pool
-from evolute.opponents.standings import Known, Rated, Rule, Standings, rated_after, recent
+from evolute.opponents.standings import Known, Rated, Rule, Standings, by_panel, rated_after, recent
+from evolute.ratings.panel import SIZE
 
 WATCHED = 32
 """So many of the best members, besides the pool, are watched for going round in circles."""
@@ -50,6 +51,8 @@ class Seated:
     choose: Choose
     teams: tuple[int, ...]
     seating: Seating = Seating()
+    guests: Callable[[], Sequence[str]] = tuple
+    """Names the players from elsewhere that are there when a decision is made."""
 
     @property
     def mates(self) -> int:
@@ -68,13 +71,14 @@ class Seated:
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
     ) -> tuple[Json, list[Order]]:
-        now = self._standings(state, population)
+        now, guests = self._standings(state, population), self.guests()
         rated = population.rated(_of_members(now, population))
         memory, orders = self.strategy.step(state["strategy"], rated, ready, rng)
         past, since = self._pool(state, rated, now, rng), state["since"]
         if self.roles is not None:
-            past, since, orders = self._by_roles(self.roles, state, rated, now, orders, rng)
-        field = self._field(rated, past, now)
+            before = self._field(rated, tuple(Ref(*pair) for pair in state["pool"]), now, guests)
+            past, since, orders = self._by_roles(self.roles, state, before, now, orders, rng)
+        field = self._field(rated, past, now, guests)
         seated = [self._seated(order, field, rated, rng) for order in orders]
         compared, seated = self._watched(state, rated, past, seated)
         kept = {*past, *(turn.ref for turn in recent(rated)), *_bots(now)}
@@ -101,6 +105,8 @@ class Seated:
         before: Known = {_player(player): (mean, deviation) for player, mean, deviation in state["known"]}
         how = self.seating
         past = [Ref(*pair) for pair in state["pool"]]
+        if how.rating == "panel":
+            return by_panel(population, before, tables=how.tables, anchors=how.anchors, pool=past)
         return rated_after(population, before, rule=how.rating, mates=self.mates, anchors=how.anchors, pool=past)
 
     def _pool(self, state: Json, population: Population, now: Standings, rng: np.random.Generator) -> Pool:
@@ -128,7 +134,7 @@ class Seated:
         self,
         roles: Roles,
         state: Json,
-        population: Population,
+        field: Field,
         now: Standings,
         orders: Sequence[Order],
         rng: np.random.Generator,
@@ -137,8 +143,7 @@ class Seated:
 
         Who begins again does so with the hyper-parameters it has. Who would inherit across roles goes on by itself.
         """
-        past: Pool = tuple(Ref(*pair) for pair in state["pool"])
-        field, since, kept = self._field(population, past, now), dict(state["since"]), []
+        population, past, since, kept = field.population, field.pool, dict(state["since"]), []
         for order in orders:
             slot, latest, after = order.member, population[order.member].latest, order
             if latest is not None and order.start is not None and roles.role(order.start.member) != roles.role(slot):
@@ -152,7 +157,7 @@ class Seated:
             kept.append(after)
         return past, since, kept
 
-    def _field(self, population: Population, past: Pool, now: Standings) -> Field:
+    def _field(self, population: Population, past: Pool, now: Standings, guests: Sequence[str]) -> Field:
         latest = _latest(population)
 
         def payoff(own: Ref, player: Player) -> float:
@@ -161,7 +166,7 @@ class Seated:
         def expected(slot: int, player: Player) -> float:
             return payoff(latest[slot], player) if slot in latest else 0.5
 
-        return Field(population, latest, past, (), expected, payoff)
+        return Field(population, latest, past, tuple(guests), expected, payoff)
 
     def _payoff(self, population: Population, now: Standings, own: Ref, player: Player) -> float:
         """The share of games that a state is expected to win against a player."""
@@ -175,17 +180,20 @@ class Seated:
         rating = None if latest is None or latest.deviation is None else [latest.score, latest.deviation]
         live = round(self.seating.live * self.seating.tables)
         chosen = [None if table < live else self.choose(field, order.member, rng) for table in range(self.seating.tables)]
-        lineups = tuple(self._lineup(player) for player in chosen)
+        panel = field.pool[-SIZE:] if self.seating.rating == "panel" else ()
+        lineups = tuple(self._lineup(player) for player in (*chosen, *panel))
         why = order.why if rating is None else {**order.why, "rating": rating}
         return replace(order, opponents=lineups, why=why)
 
     def _watched(self, state: Json, population: Population, past: Pool, orders: list[Order]) -> tuple[int | None, list[Order]]:
         """How many triples of players have been compared, and the orders; the first gives away a circle, once in a run.
 
-        From then on the number is None. The population is looked at as often as the pool grows.
+        From then on the number is None. The population is looked at as often as the pool grows; not where members are rated
+        by their returns, since then it does not matter who beats whom.
         """
-        compared, now = state.get("compared", 0), _turns(population)
-        if compared is None or not pool.is_due(state["turns"], now, every=self.seating.every, size=len(population)):
+        compared, now, how = state.get("compared", 0), _turns(population), self.seating
+        due = how.rating != "panel" and pool.is_due(state["turns"], now, every=how.every, size=len(population))
+        if compared is None or not due:
             return compared, orders
         latest = sorted(population.latest, key=lambda turn: rank_key(turn.score))[:WATCHED]
         players: dict[Rated, None] = dict.fromkeys([*past, *(turn.ref for turn in latest)])

@@ -18,11 +18,12 @@ from evolute.core.population import Population, Turn
 from evolute.ratings import bradley_terry, elo
 from evolute.ratings.bradley_terry import ANCHOR, Node
 from evolute.ratings.games import Games, Result
+from evolute.ratings.panel import rating
 from evolute.ratings.scale import win_probability
 
 NODES, TURNS = 256, 8
 """At most this many states are rated at a time, but always those of this many last turns."""
-Rule = Literal["descent", "elo"]
+Rule = Literal["descent", "elo", "panel"]
 Rated = Ref | str
 Known = Mapping[Rated, tuple[float, float]]
 """Ratings and their deviations."""
@@ -30,9 +31,10 @@ Known = Mapping[Rated, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Standings:
-    """What players are rated now."""
+    """What players are rated now; a rating `by_gain` is a mean return, and says nothing of who beats whom."""
 
     known: Known
+    by_gain: bool = False
 
     def rating(self, player: Rated) -> tuple[float, float]:
         """A player's rating and deviation; of one that nobody has met, a newcomer's."""
@@ -40,7 +42,24 @@ class Standings:
 
     def expected(self, one: Rated, other: Rated) -> float:
         """The share of games that one is expected to win against another, by their ratings alone."""
+        if self.by_gain:
+            return 0.5
         return float(win_probability(self.rating(one)[0] - self.rating(other)[0]))
+
+
+def by_panel(population: Population, before: Known, *, tables: int, anchors: Sequence[str], pool: Collection[Ref]) -> Standings:
+    """The mean returns of all states against their panels: the line-ups beyond the tables, or while there are none the anchors.
+
+    States of long ago keep the rating that they had.
+    """
+    known = {ref: before[ref] for ref in pool if ref in before}
+    for turn in recent(population):
+        panel = set(turn.order.opponents[tables:])
+        played = [match for match in turn.report.matches if (match.against in panel if panel else match.against[-1] in anchors)]
+        gains = {one.against: (one.gain, one.spread or 0.0, one.games) for one in played if one.gain is not None}
+        if gains:
+            known[turn.ref] = rating(list(gains.values()))
+    return Standings({player: (round(mean, 6), round(error, 6)) for player, (mean, error) in known.items()}, by_gain=True)
 
 
 def recent(population: Population) -> list[Turn]:

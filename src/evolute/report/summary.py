@@ -15,6 +15,7 @@ from evolute.report.columns import Column, drawn, fitted, hidden_line
 from evolute.report.data.generations import generation_lines
 from evolute.report.data.proposals import proposal_lines
 from evolute.runs.commands import typed
+from evolute.runs.rated import rating_text
 
 UNLIMITED = 10_000
 """A width that no table has."""
@@ -42,14 +43,18 @@ def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType
 
 def ratings_table(data: dict[str, Json]) -> RenderableType:
     """How the members of a game are rated, and how sure the first place is."""
-    bots = sorted({bot for row in data["members"] for bot in row["bots"]})
+    guests = {row["name"] for row in data["guests"]}
+    bots = sorted({bot for row in data["members"] for bot in row["bots"]} - guests)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("member", "rating", *(f"beats {bot}" for bot in bots)):
+    by_gain = data["rule"] == "panel"
+    for column in ("member", "mean return" if by_gain else "rating", *(f"beats {bot}" for bot in bots)):
         table.add_column(column, justify="right", no_wrap=True)
     for row in data["members"]:
         shares = [f"{row['bots'][bot]:.0%}" if bot in row["bots"] else "–" for bot in bots]
-        spread = f" ± {row['deviation']:.0f}" if row["deviation"] else ""
-        table.add_row(str(row["member"]), f"{row['rating']:.0f}{spread}", *shares)
+        table.add_row(str(row["member"]), rating_text(row["rating"], row["deviation"], by_gain=by_gain), *shares)
+    for row in data["guests"]:
+        text = rating_text(row["rating"], row["deviation"], by_gain=by_gain)
+        table.add_row(f"guest {row['name']}", text, *["–"] * len(bots))
     return Group(table, Text(data["sentence"])) if data["sentence"] else table
 
 

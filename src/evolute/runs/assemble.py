@@ -10,20 +10,25 @@ from evolute.config.declared import built
 from evolute.config.error import ConfigError
 from evolute.config.idle import idle_settings
 from evolute.config.resolve import Config, plain_value
+from evolute.core.free_memory import free_memory
 from evolute.core.loop import Setup
 from evolute.core.names import PluginSpec
 from evolute.core.order import Json
-from evolute.core.protocols import Advises, Learner, Plan, Seats, Strategy
+from evolute.core.protocols import Advises, Learner, Plan, Seats, Sizable, Strategy
 from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
 from evolute.opponents.seated import Seated, Seating
 from evolute.runs.code import fingerprints
+from evolute.strategies.controlled import Controlled, evolving_plan
 from evolute.strategies.evolution import Evolution
+from evolute.strategies.random_search import RandomSearch
 from evolute.strategies.rungs import Rungs
 from evolute.strategies.schedule import Schedule
 
 EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
+ON_OTHER_MACHINES = ("mpi", "ray")
+"""Engines whose workers may have memory of their own."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +67,23 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
     links = frozenset(learner.links)
     plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture, links)
     try:
-        strategy = config.strategy.maker(plan, **config.strategy.settings)
+        evolving = evolving_plan(plan, settings.control) if settings.control else plan
+        strategy = config.strategy.maker(evolving, **config.strategy.settings)
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
+    if config.opponents is None and config.strategy.target == "pbt_marl" and not choices:
+        raise ConfigError(
+            "strategy = pbt_marl: compares members by their games, and they play none: say who plays whom in a game, as in "
+            "env=pong opponents=history; strategy=pbt compares members by their scores"
+        )
     _check_teachers(strategy, config)
     advice = [*_advice(learner, config), *_strategy_advice(strategy, config, plan)] if to_train else []
+    if settings.control:
+        if isinstance(strategy, (RandomSearch, Schedule)):
+            raise ConfigError(f"control={settings.control}: {config.strategy.name} evolves nobody, and needs no control group")
+        strategy = Controlled(plan, strategy, settings.control)
     if config.opponents is not None:
-        strategy = _seated(config, config.opponents, strategy, learner, plan)
+        strategy = _seated(config, config.opponents, strategy, learner, plan, is_new=not choices)
     return Parts(config, learner, plan, strategy, advice)
 
 
@@ -95,10 +110,19 @@ def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
     examples = [{**config.learner.settings, **config.space.sample(rng)} for _ in range(EXAMPLES)]
     limit = f"no limit was set, so the run stops after {config.stop.turns} turns; set stop.turns or steps for another"
     try:
-        advice = learner.advice(config.settings.interval, examples)
+        advice = [*learner.advice(config.settings.interval, examples), *_footprint(learner, config)]
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
     return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
+
+
+def _footprint(learner: Learner[Any], config: Config) -> Sequence[str]:
+    """What large states take; of the memory of other machines nothing is known."""
+    if not isinstance(learner, Sizable):
+        return []
+    settings, turns = config.settings, config.stop.horizon(config.settings.interval)
+    free = None if config.engine.name in ON_OTHER_MACHINES else free_memory()
+    return [learner.footprint(settings.population, None if turns is None else turns * settings.interval, free)]
 
 
 def _check_teachers(strategy: Strategy, config: Config) -> None:
@@ -124,7 +148,9 @@ def _strategy_advice(strategy: Strategy, config: Config, plan: Plan) -> Sequence
     ]
 
 
-def _seated(config: Config, opponents: PluginSpec, strategy: Strategy, learner: Learner[Any], plan: Plan) -> Seated:
+def _seated(
+    config: Config, opponents: PluginSpec, strategy: Strategy, learner: Learner[Any], plan: Plan, *, is_new: bool
+) -> Seated:
     """The strategy for members that meet in a game."""
     where = f"opponents = {opponents.name}"
     if "opponents" not in learner.links or not isinstance(learner, Seats):
@@ -136,12 +162,28 @@ def _seated(config: Config, opponents: PluginSpec, strategy: Strategy, learner: 
         ranges = ", ".join(sorted(plan.architecture))
         raise ConfigError(f"{where}: {ranges} must be fixed, since members meet whose networks have one shape")
     names = [one.name for one in fields(Seating)]
-    values = vars(config.settings.opponents_)
+    values = {**vars(config.settings.opponents_), "rating": _rating(config, learner, is_new=is_new)}
     try:
         choose = opponents.maker(**opponents.settings)
     except ValueError as error:
         raise ConfigError(f"{opponents.name}: {error}") from error
     return Seated(strategy, choose, learner.teams, Seating(**{name: values[name] for name in names}))
+
+
+def _rating(config: Config, learner: Seats, *, is_new: bool) -> Json:
+    """How members are rated. Runs of general-sum games that were begun otherwise go on as they began."""
+    rule = getattr(learner, "choices", {}).get("rating", config.settings.opponents_.rating)
+    if rule == "panel" and config.strategy.target == "pbt_marl":
+        raise ConfigError(
+            "strategy = pbt_marl: takes over weights by who would win, and members of this game are rated by their returns "
+            "(opponents.rating=panel); use strategy=pbt"
+        )
+    if is_new and rule != "panel" and learner.zero_sum is False:
+        raise ConfigError(
+            f"opponents.rating = {rule}: in this game one may gain without another losing, so winning says little: use "
+            "opponents.rating=panel, which rates by the mean return against the newest states in the pool"
+        )
+    return rule
 
 
 def _learner(config: Config, choices: Mapping[str, Json]) -> Learner[Any]:
@@ -150,6 +192,9 @@ def _learner(config: Config, choices: Mapping[str, Json]) -> Learner[Any]:
     if is_train(maker) or not callable(maker):
         return adapt(maker)
     env = config.env and replace(config.env, name=choices.get("env", config.env.name))
+    if env is not None and env.game is not None and choices:
+        rating = choices.get("rating", config.settings.opponents_.rating)
+        env = replace(env, game=replace(env.game, rating=rating))
     try:
         return adapt(built(maker, {**config.learner.settings, **choices}, env))
     except (ValueError, ImportError) as error:

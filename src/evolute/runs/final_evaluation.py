@@ -67,9 +67,10 @@ class FinalEvaluation:
         return [Evaluation.of(arm.agent.turn.ref, found, greedy=arm.greedy) for arm, found in whole]
 
     def _arms(self) -> list[Arm]:
-        """Who plays: the best few in both ways, or the best alone if its learner has a way of its own."""
-        both = isinstance(self.run.learner, PlaysEitherWay)
-        agents, ways = self._best(self.members if both else min(self.members, 1)), (True, False) if both else (None,)
+        """Who plays: the best few in every way of acting, or the best alone if its learner has a way of its own."""
+        learner = self.run.learner
+        ways: Sequence[bool | None] = learner.ways if isinstance(learner, PlaysEitherWay) else (None,)
+        agents = self._best(self.members if isinstance(learner, PlaysEitherWay) else min(self.members, 1))
         return [Arm(agent, greedy) for agent in agents for greedy in ways]
 
     def _best(self, number: int) -> list[Agent]:

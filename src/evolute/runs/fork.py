@@ -10,7 +10,7 @@ strategy can learn from; its states are then restored as in any run that is resu
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,9 @@ from evolute.runs import folders
 from evolute.runs.states import states
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.error import StoreError
+from evolute.store.guests import IMPORTED, Guests
 from evolute.store.journal import Journal
 
-IMPORTED = "imported"
 Fill = Callable[[Path, Journal], None]
 """Fills the draft of a run's folder and its journal before the run gets its name."""
 
@@ -86,11 +86,20 @@ def _adopting(source: Path, decisions: int, strategy: Strategy, *, other_strateg
         with contextlib.closing(Journal.read(source)) as before, before.snapshot():
             journal.adopt(before, decisions, state=strategy.init() if other_strategy else None)
             kept = {order.ref for decision in before.decisions()[:decisions] for order in decision.orders}
+            guests = before.meta.guests
+        _invite(source, draft, journal, guests)
         durable = Checkpoints(source / folders.CHECKPOINTS)
         for ref in durable.refs() & kept:
             durable.link(ref, Checkpoints(draft / folders.CHECKPOINTS))
 
     return fill
+
+
+def _invite(source: Path, draft: Path, journal: Journal, guests: Sequence[tuple[str, str, str]]) -> None:
+    """Take over a run's guests, against whom its members have played."""
+    for name, _, _ in guests:
+        Guests(source).link(name, Guests(draft))
+    journal.put(guests=guests)
 
 
 def _importing(source: Path, turns: list[Turn], config: Config, strategy: Strategy, *, same: bool) -> Fill:

@@ -11,7 +11,7 @@ import numpy as np
 from evolute.runs.turns import Numbers, TurnTable
 
 BOT = -1
-"""The opponent's member where that is a bot."""
+"""The opponent's member where that is a bot, or a guest."""
 Table = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
@@ -20,7 +20,7 @@ class GameTable:
     """Games of finished states as columns of equal length, [group]: those of one turn against one opponent.
 
     `member` and `turn` say whose games they are, `other` and `other_turn` which state they were against. Where that is
-    a bot, `other` is BOT and `other_turn` the bot's place in `bots`. `wins` count a draw as half a win, out of `count`. An
+    a bot or a guest, `other` is BOT and `other_turn` its place in `bots`. `wins` count a draw as half a win, out of `count`. An
     opponent that shares its side with others is counted for its share of the seats.
     """
 
@@ -41,7 +41,7 @@ class GameTable:
         bots: dict[str, int] = {}
         groups: list[tuple[Any, ...]] = []
         for member, turn, text in table.matches:
-            for against, score, games, _ in json.loads(text):
+            for against, score, games, *_ in json.loads(text):
                 others = [player for player in against if player is not None]
                 for player in others:
                     state = (BOT, bots.setdefault(player, len(bots))) if isinstance(player, str) else tuple(player)

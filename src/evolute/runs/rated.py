@@ -14,15 +14,19 @@ from evolute.ratings.scale import chance_below, chance_of_best
 
 
 class MemberRating(NamedTuple):
-    """The rating of a member's state after a turn, and its standard deviation, which is 0 if ratings are Elo's."""
+    """The rating of a member's state after a turn, and its standard deviation, which is 0 if ratings are Elo's.
+
+    A rating `by_gain` is a mean return, not a number of Elo's points.
+    """
 
     member: int
     turn: int
     rating: float
     deviation: float
+    by_gain: bool = False
 
     def __str__(self) -> str:
-        return f"{round(self.rating)} ± {self.deviation:.0f}" if self.deviation else f"{round(self.rating)}"
+        return rating_text(self.rating, self.deviation, by_gain=self.by_gain)
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,12 +40,12 @@ class RunRatings:
     lines: dict[int, tuple[MemberRating, ...]]
 
     @classmethod
-    def of(cls, population: Population) -> RunRatings:
-        """The ratings of a population."""
+    def of(cls, population: Population, *, by_gain: bool = False) -> RunRatings:
+        """The ratings of a population, which are mean returns if they are `by_gain`."""
         latest = sorted(
             (turn for turn in population.latest if turn.deviation is not None), key=lambda turn: rank_key(turn.score)
         )
-        lines = {turn.ref.member: tuple(_line(turn)) for turn in latest}
+        lines = {turn.ref.member: tuple(_line(turn, by_gain=by_gain)) for turn in latest}
         return cls(tuple(line[-1] for line in lines.values()), lines)
 
     def __len__(self) -> int:
@@ -78,7 +82,8 @@ class RunRatings:
             return ""
         first, second = (one.member for one in self.members[:2])
         if self.certainty is None or self.lead is None:
-            return f"member {first} has the highest rating; Elo ratings do not tell how sure that is"
+            what = "mean return" if self.members[0].by_gain else "rating; Elo ratings do not tell how sure that is"
+            return f"member {first} has the highest {what}"
         lead = f"better than member {second} with probability {self.lead:.2f}"
         return f"member {first} is best with probability {self.certainty:.2f} ({lead})"
 
@@ -93,7 +98,14 @@ class RunRatings:
         return len(self.members) > 1 and any(one.deviation > 0 for one in self.members)
 
 
-def _line(turn: Turn) -> list[MemberRating]:
+def rating_text(rating: float, deviation: float, *, by_gain: bool) -> str:
+    """A rating and its deviation, if that is known: returns with two more places than Elo's points."""
+    places = 2 if by_gain else 0
+    text = f"{round(rating, places) + 0.0:.{places}f}"
+    return f"{text} ± {deviation:.{places}f}" if deviation else text
+
+
+def _line(turn: Turn, *, by_gain: bool) -> list[MemberRating]:
     """The ratings along a line of descent, the oldest first."""
     line = [one for one in descent(turn) if one.score is not None and one.deviation is not None]
-    return [MemberRating(*one.ref, one.score or 0.0, one.deviation or 0.0) for one in reversed(line)]
+    return [MemberRating(*one.ref, one.score or 0.0, one.deviation or 0.0, by_gain) for one in reversed(line)]

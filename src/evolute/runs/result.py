@@ -153,7 +153,7 @@ class Run:
     @cached_property
     def ratings(self) -> RunRatings:
         """The members by rating, the best first, in a run whose members play each other."""
-        return RunRatings.of(self.population)
+        return RunRatings.of(self.population, by_gain=self.meta.by_gain)
 
     def frame(self) -> pandas.DataFrame:
         """Every finished turn as a row of a pandas DataFrame, read from the journal as it is now."""

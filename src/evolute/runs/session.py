@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,13 @@ from evolute.core.resume import RemakeError, UnrepeatableError
 from evolute.core.worker import Worker
 from evolute.logs.feed import LogFeed
 from evolute.logs.sink import LoggedRun, sinks
-from evolute.runs import circles, folders, fork
+from evolute.opponents.seated import Seated
+from evolute.runs import circles, control, folders, fork
 from evolute.runs.assemble import Parts, assembled, described
 from evolute.runs.code import changed_code, fingerprints
 from evolute.runs.commands import typed
 from evolute.runs.final_evaluation import LEAST, SHARE, FinalEvaluation
+from evolute.runs.guests import Guest, GuestList, invited, watched
 from evolute.runs.restore import Restorer
 from evolute.runs.result import Run
 from evolute.runs.states import choices_of
@@ -73,19 +75,21 @@ def launch(config: Config, how: Launch) -> Run:
         if notice is not None:
             how.notify(Notice(notice, warning=True))
         parts = assembled(config, how.choices if folder is None else choices_of(folder))  # may refuse: before any folder
+        guests = invited(config, parts.learner, known_guests(folder))  # may refuse
         if folder is None:
             suffix = parts.learner.policy_suffix if isinstance(parts.learner, Exporter) else None
             meta = RunMeta(created=time.time(), choices=dict(parts.learner.choices), policy_suffix=suffix, **described(config))
             fill = None if config.settings.init.from_ is None else fork.beginning(config, parts.strategy)
             folder = folders.create(how.folder, Path(config.settings.runs), config.name, meta, fill)
-        return _proceed(folder, parts, replace(how, announce=announce))
+        return _proceed(folder, parts, guests, replace(how, announce=announce))
 
 
 def proceed(folder: Path, config: Config, how: Launch) -> Run:
     """Continue the run in this folder to its end; a run that has ended is left as it is."""
     with _joined(config) as announce:
         sinks(config.settings.log)
-        return _proceed(folder, assembled(config, choices_of(folder)), replace(how, announce=announce))
+        parts = assembled(config, choices_of(folder))
+        return _proceed(folder, parts, invited(config, parts.learner, known_guests(folder)), replace(how, announce=announce))
 
 
 @contextlib.contextmanager
@@ -144,7 +148,15 @@ def _unfinished(config: Config, *, edited: bool) -> tuple[Path | None, str | Non
     )
 
 
-def _proceed(folder: Path, parts: Parts, how: Launch) -> Run:
+def known_guests(folder: Path | None) -> list[str]:
+    """The sources of the guests that a run has already, if there is one."""
+    if folder is None:
+        return []
+    with contextlib.closing(Journal.read(folder)) as journal:
+        return [source for _, source, _ in journal.meta.guests]
+
+
+def _proceed(folder: Path, parts: Parts, guests: Sequence[Guest], how: Launch) -> Run:
     with held(folder, take_over=how.take_over) as dead, contextlib.closing(Journal.write(folder)) as journal:
         if dead is not None:
             how.notify(Notice(f"took the run over from process {dead['pid']} on {dead['host']}, which died"))
@@ -153,10 +165,24 @@ def _proceed(folder: Path, parts: Parts, how: Launch) -> Run:
             return Run.open(folder, parts.learner)
         _note_code(journal, parts.config, how.notify)
         _amend(journal, parts.config)
+        parts = _with_guests(folder, parts, guests, journal, how.notify)
         with _advising(folder, journal):
             while not Session(folder, parts, how, journal).train():
                 pass
     return Run.open(folder, parts.learner)
+
+
+def _with_guests(folder: Path, parts: Parts, guests: Sequence[Guest], journal: Journal, notify: Notify) -> Parts:
+    """The parts of a run whose strategy knows its guests, those that are new among them."""
+    strategy, settings = parts.strategy, parts.config.settings
+    if not isinstance(strategy, Seated):
+        return parts
+    paths = [watched(source, Path(settings.runs)) for source in settings.opponents_.guests]
+    everyone = GuestList(folder, journal, parts.learner, [path for path in paths if path is not None], notify)
+    everyone.verify()
+    for guest in guests:
+        everyone.admit(guest)
+    return replace(parts, strategy=replace(strategy, guests=everyone))
 
 
 def _note_code(journal: Journal, config: Config, notify: Notify) -> None:
@@ -288,8 +314,10 @@ class Session:
             self.journal.put(state_bytes=self._largest)
         self._logs.watch(event)
         self.how.notify(event)
-        if isinstance(event, Decided) and (text := circles.warning((order.why for order in event.orders), self.folder)):
-            self._watch(Notice(text, warning=True))
+        if isinstance(event, Decided):
+            reasons = [order.why for order in event.orders]
+            for text in filter(None, (circles.warning(reasons, self.folder), control.warning(reasons))):
+                self._watch(Notice(text, warning=True))
 
     def _evaluations(self) -> list[Evaluation]:
         """The best few in fresh episodes; none if the learner cannot play, or nobody is to be evaluated."""

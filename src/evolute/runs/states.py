@@ -80,6 +80,9 @@ class _Overlay:
         except LostError:
             return self._run.read(ref)
 
+    def guest(self, name: str) -> Tree:
+        return self._run.guest(name)
+
     def write(self, ref: Ref, tree: Tree) -> int:
         return self._scratch.write(ref, tree)
 

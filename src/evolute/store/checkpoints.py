@@ -8,10 +8,8 @@ it, and removed after the last.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +20,9 @@ from evolute.core.protocols import LostError
 from evolute.core.segment import Segment, digest_of, held
 from evolute.core.tree import DamagedError, Fetch, Spec, Tree, named_segments, pack, unpack
 from evolute.store.error import StoreError
+from evolute.store.guests import Guests
 from evolute.store.points import point
+from evolute.store.whole_files import linked, write
 
 _NAME = re.compile(r"m(\d+)-t(\d+)\.state")
 
@@ -45,7 +45,7 @@ class Checkpoints:
         try:
             for segment in segments:
                 self._write_segment(segment)
-            _write(self.path(ref), buffers, "checkpoint")
+            write(self.path(ref), buffers, "checkpoint")
         except OSError as error:
             raise StoreError(f"cannot write the checkpoint of {ref} to {self.folder}: {error.strerror}") from error
         return sum(map(len, buffers)) + sum(segment.array.nbytes for segment in segments)
@@ -53,6 +53,10 @@ class Checkpoints:
     def read(self, ref: Ref) -> Tree:
         """A durable state; raises LostError when it is not there or damaged."""
         return self._load(ref, lambda spec: held(spec.digest) or self._read_segment(spec))[0]
+
+    def guest(self, name: str) -> Tree:
+        """A player from elsewhere that the run keeps; raises GuestError when it is not there or damaged."""
+        return Guests(self.folder.parent).read(name)
 
     def verify(self, ref: Ref, digest: str | None) -> str | None:
         """None if the state is durable and whole and has this digest, or a sentence that says what is wrong."""
@@ -67,8 +71,8 @@ class Checkpoints:
         with contextlib.suppress(DamagedError, FileNotFoundError):  # a run that is being written may let a state go at any time
             for digest in self._named(ref):
                 to.segments.mkdir(exist_ok=True)
-                _linked(self.segments / digest, to.segments / digest)
-            _linked(self.path(ref), to.path(ref))
+                linked(self.segments / digest, to.segments / digest)
+            linked(self.path(ref), to.path(ref))
 
     def refs(self) -> set[Ref]:
         """Every state that is durable."""
@@ -118,7 +122,7 @@ class Checkpoints:
         if not path.exists():
             self.segments.mkdir(exist_ok=True)
             content = segment.array.reshape(-1).view(np.uint8).data
-            _write(path, [content[: len(content) // 2], content[len(content) // 2 :]], "segment")
+            write(path, [content[: len(content) // 2], content[len(content) // 2 :]], "segment")
         self._whole.add(segment.digest)
 
     def _read_segment(self, spec: Spec) -> Segment:
@@ -156,35 +160,3 @@ class Checkpoints:
                 point("segment.remove")
                 path.unlink(missing_ok=True)
                 self._whole.discard(path.name)
-
-
-def _write(final: Path, buffers: Sequence[bytes | memoryview], what: str) -> None:
-    """Write a file under another name, and rename it when it is whole; `what` names its write points."""
-    draft = final.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        point(f"{what}.begin")
-        with draft.open("wb") as file:
-            file.writelines(buffers[:1])
-            point(f"{what}.half")
-            file.writelines(buffers[1:])
-            file.flush()
-            os.fsync(file.fileno())
-        point(f"{what}.written")
-        draft.replace(final)
-        point(f"{what}.named")
-    except OSError:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
-
-
-def _linked(path: Path, target: Path) -> None:
-    """The same file under another name, or a copy where that cannot be; checkpoints are never changed in place."""
-    if target.exists():
-        return
-    try:
-        os.link(path, target)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copyfile(path, target)

@@ -155,6 +155,12 @@ class Journal:
         with _explained(self.path):
             return int(self._db.execute("SELECT COUNT(*) FROM reports").fetchone()[0])
 
+    def strategy_state(self) -> Json:
+        """The strategy's state after the last decision; None if there was none."""
+        with _explained(self.path):
+            row = self._db.execute("SELECT state FROM decisions ORDER BY number DESC LIMIT 1").fetchone()
+            return None if row is None else json.loads(row[0])
+
     def best_score(self) -> float | None:
         """The score of the best member's latest state, read from the latest states' lines of descent only."""
         chosen = self.meta.chosen

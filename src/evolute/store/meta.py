@@ -39,6 +39,8 @@ class RunMeta:
     """Fingerprints of the user's own code: its learner, strategy and environment, by what they are."""
     policy_suffix: str | None = None
     """How the name of an exported policy ends; None if the learner exports none."""
+    guests: Sequence[tuple[str, str, str]] = ()
+    """Name, source and digest of each player from elsewhere, in the order in which they joined."""
     created: float = 0.0
     ended: str | None = None
     """Why the run has finished, if it has."""
@@ -63,7 +65,7 @@ class RunMeta:
             known["keep"] = Keep(**known["keep"])
         if known.get("evaluation") is not None:
             known["evaluation"] = Evaluation(**known["evaluation"])
-        known["ratings"] = tuple(map(tuple, known.get("ratings", ())))
+        known["ratings"], known["guests"] = (tuple(map(tuple, known.get(key, ()))) for key in ("ratings", "guests"))
         known["evaluations"] = tuple(Evaluation(**one) for one in known.get("evaluations", ()))
         return cls(**known)
 
@@ -75,6 +77,17 @@ class RunMeta:
     def to_json(self) -> dict[str, Json]:
         """The record as a journal keeps it."""
         return {key: plain(value) for key, value in vars(self).items()}
+
+    @property
+    def rule(self) -> str | None:
+        """How members of a game are rated: by the learner's choice, or as the config says."""
+        rule: str | None = self.choices.get("rating", self.identity.get("opponents.rating"))
+        return rule
+
+    @property
+    def by_gain(self) -> bool:
+        """Whether a rating is a mean return, which says nothing of who beats whom."""
+        return self.rule == "panel"
 
     @property
     def chosen(self) -> Ref | None:

@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from evolute.core.order import Json, Order, Ref
-from evolute.core.population import Population
+from evolute.core.population import Member, Population
 from evolute.core.protocols import Plan
 from evolute.core.ranking import is_number, ranked
 from evolute.core.space import Space
@@ -24,8 +24,9 @@ from evolute.strategies.score import Score, Scores, last_score
 
 @dataclass(frozen=True)
 class Evolution:
-    """A strategy composed of three functions. Its state is what `explore` remembers. No member evolves before `burn_in` steps.
+    """A strategy composed of three functions. Its state is what `explore` remembers.
 
+    No member evolves before `burn_in` steps, and then only after every `every`-th of its turns; failed ones at any time.
     Without `rescue` a failed member that the exploit rule leaves alone tries again from its own state.
     """
 
@@ -35,6 +36,11 @@ class Evolution:
     score: Score = last_score
     burn_in: int = 0
     rescue: bool = True
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"every={self.every}: must be 1 or more turns")
 
     def init(self) -> Json:
         return {}
@@ -44,7 +50,7 @@ class Evolution:
     ) -> tuple[Json, list[Order]]:
         scores = self.score(population)
         trained = [slot for slot in ready if population[slot].last is not None]
-        ripe = [slot for slot in trained if population[slot].failed or population[slot].steps >= self.burn_in]
+        ripe = [slot for slot in trained if population[slot].failed or self._is_ripe(population[slot])]
         parents = self.exploit(population, scores, ripe, rng)
         if self.rescue:
             parents |= _rescued(population, scores, [slot for slot in ripe if slot not in parents], rng)
@@ -53,6 +59,9 @@ class Evolution:
 
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         return ()
+
+    def _is_ripe(self, member: Member) -> bool:
+        return member.steps >= self.burn_in and member.turns % self.every == 0
 
     def _order(
         self, population: Population, slot: int, parents: Parents, explored: Explored, rng: np.random.Generator

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from evolute.core.order import Hparams, Json
-from evolute.core.param import FACTORS
+from evolute.core.param import FACTORS, Choice
 from evolute.core.population import Population
 from evolute.core.space import Space
 from evolute.strategies.exploit import Parents
@@ -61,6 +61,46 @@ def perturbed(
 def redraw() -> Explore:
     """Every hyper-parameter redrawn from the space."""
     return _each(lambda space, hparams, rng: space.sample(rng))
+
+
+def pairwise(resample: float = 0.25) -> Explore:
+    """Each number moves from the heir's own value towards its parent's, with momentum (GPBT-PL, arXiv 2404.08233).
+
+    Its velocity in the unit cube is remembered from one time that a slot inherits to the next. Categories are the parent's.
+    With probability `resample`, each by itself is drawn again and forgets its velocity.
+    """
+    if not 0 <= resample <= 1:
+        raise ValueError(f"resample={resample}: must be a probability in [0, 1]")
+
+    def explore(space: Space, population: Population, parents: Parents, rng: np.random.Generator, memory: Json) -> Explored:
+        velocities = dict(memory)
+        children: dict[int, Child] = {}
+        for heir, parent in sorted(parents.items()):
+            fast = _hparams(population, parent)
+            slow = fast if population[heir].latest is None else _hparams(population, heir)
+            before = velocities.get(str(heir), {})
+            children[heir], velocities[str(heir)] = _moved(space, fast, slow, before, resample, rng)
+        return Explored(children, memory=velocities)
+
+    return explore
+
+
+def _moved(
+    space: Space, fast: Hparams, slow: Hparams, before: Mapping[str, float], resample: float, rng: np.random.Generator
+) -> tuple[Child, dict[str, float]]:
+    child: Child = {}
+    velocity: dict[str, float] = {}
+    for name, param in space.items():
+        again, inertia, pull = rng.random(3)
+        if again < resample:
+            child[name] = param.sample(rng)
+        elif isinstance(param, Choice):
+            child[name] = fast[name]
+        else:
+            start = param.encode(slow[name])
+            velocity[name] = float(inertia * before.get(name, 0.0) + pull * (param.encode(fast[name]) - start))
+            child[name] = param.decode(min(1.0, max(0.0, start + velocity[name])))
+    return child, velocity
 
 
 def copy() -> Explore:

@@ -15,19 +15,20 @@ def pbt(
     plan: Plan,
     *,
     exploit: Literal["truncation", "tournament", "welch", "none"] = "truncation",
-    explore: Literal["perturb", "resample", "none"] = "perturb",
+    explore: Literal["perturb", "resample", "pairwise", "none"] = "perturb",
     quantile: float = 0.25,
     resample: float = 0.25,
     factors: tuple[float, ...] = FACTORS,
     level: float = 0.05,
     evaluations: int = 10,
     burn_in: int = 0,
+    every: int = 1,
 ) -> Evolution:
     """PBT with the paper's rules.
 
     `quantile` is truncation's share of heirs, `level` and `evaluations` are Welch's; `resample` is the probability
     of a fresh draw per hyper-parameter, `factors` are what a value is multiplied by; no member evolves before `burn_in`
-    steps.
+    steps, and then only after every `every`-th of its turns.
     """
     rules: dict[str, Exploit] = {
         "truncation": truncation(quantile),
@@ -35,5 +36,10 @@ def pbt(
         "welch": welch(level, evaluations),
         "none": lambda population, scores, ready, rng: {},
     }
-    changes = {"perturb": explores.perturb(resample, factors), "resample": explores.redraw(), "none": explores.copy()}
-    return Evolution(plan, rules[exploit], changes[explore], burn_in=burn_in, rescue=exploit != "none")
+    changes = {
+        "perturb": explores.perturb(resample, factors),
+        "resample": explores.redraw(),
+        "pairwise": explores.pairwise(resample),
+        "none": explores.copy(),
+    }
+    return Evolution(plan, rules[exploit], changes[explore], burn_in=burn_in, rescue=exploit != "none", every=every)

@@ -12,7 +12,7 @@ from evolute.core.durability import Keeper
 from evolute.core.loop import AllFailedError, Loop, Position, Setup
 from evolute.core.order import Json, Order, Ref, Report
 from evolute.core.population import Population
-from evolute.core.protocols import Engine, Learner, LostError, Plan, Strategy
+from evolute.core.protocols import Engine, GuestError, Learner, LostError, Plan, Strategy
 from evolute.core.stop import Stop
 from evolute.core.tree import Tree, digest, pack, unpack
 from evolute.core.worker import Worker
@@ -54,6 +54,9 @@ class MemoryStates:
     def write(self, ref: Ref, tree: Tree) -> int:
         self.files[ref] = b"".join(pack(tree))
         return len(self.files[ref])
+
+    def guest(self, name: str) -> Tree:
+        raise GuestError(f"no guest {name}")
 
     def read(self, ref: Ref) -> Tree:
         if ref not in self.files:

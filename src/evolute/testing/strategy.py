@@ -38,14 +38,15 @@ def check_strategy(
     *,
     turns: int = 6,
     architecture: Collection[str] = (),
+    sizes: Sequence[int] = (1, 2, 5, 8),
 ) -> None:
     """Run the strategy on a noisy problem with failing members, in both modes, and check what it orders.
 
     The loop itself refuses orders that leave the space or name states that do not exist. `make_engine` must not depend on
     the clock, or two runs could decide at other moments: `simulated` does not, `inline` does. The problem takes teachers, and
-    `architecture` names the hyper-parameters that its weights are bound to.
+    `architecture` names the hyper-parameters that its weights are bound to; `sizes` are the populations to try.
     """
-    for size in (1, 2, 5, 8):
+    for size in sizes:
         bound = frozenset(architecture)
         plan = Plan(space, size, interval=10, turns=turns, architecture=bound, links=frozenset({"teacher"}))
         for barrier in (True, False):

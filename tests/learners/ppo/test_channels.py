@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -201,10 +203,26 @@ def test_members_with_other_channels_can_meet(soccer):
     (plain,) = made.init([Order(0, 0, {}, steps=64, seed=5)])
     assert "channels" not in plain.about["network"]
     tree, other = made.dump(states[0]), made.dump(plain)
-    (match,) = made.play_matches(tree, SHAPED, [(Ref(1, 0),)], {Ref(1, 0): other}, games=2, seed=0, progress=silently)
-    assert match.games == 2
-    weights = networks.with_one_value(made._spec(made._full(SHAPED)).network, states[0].train.adam.weights)[1]
+    (played,) = made.play_matches(tree, SHAPED, [(Ref(1, 0),)], {Ref(1, 0): other}, games=2, seed=0, progress=silently)
+    assert len(played.results) == 2
+    weights = networks.with_channels(made._spec(made._full(SHAPED)).network, states[0].train.adam.weights, 0)[1]
     assert weights.shape == plain.train.adam.weights.shape
+
+
+def test_a_guest_without_channels_is_an_opponent_and_acts_as_before(soccer):
+    made, orders, _, _ = soccer
+    (plain,) = made.init([Order(0, 0, {}, steps=64, seed=5)])
+    made.check_guest(made.dump(plain))
+    order = replace(orders[0], opponents=(("plain",), ("plain",)))
+    _, (outcome,) = made.train(made.init([order]), [order], fetch={"plain": plain}.__getitem__, progress=silently)
+    assert outcome.error is None
+    network = made._spec(made._full({})).network
+    wide, weights = networks.with_channels(network, plain.train.adam.weights, 3)
+    assert weights.shape == (networks.size(wide),)
+    arrays, before = networks.unpacked(wide, weights), networks.unpacked(network, plain.train.adam.weights)
+    for name in before.keys() - {"value/w", "value/b"}:
+        np.testing.assert_array_equal(arrays[name], before[name])
+    np.testing.assert_array_equal(networks.with_channels(wide, weights, 0)[1], plain.train.adam.weights)
 
 
 # Config

@@ -70,6 +70,7 @@ SIZE = st.one_of(st.integers(1, 30), st.integers(120, 140))
 WIDTHS = st.lists(SIZE, min_size=1, max_size=4).map(tuple)
 
 
+@pytest.mark.slow(reason="compiles machine code for shapes drawn at random")
 @settings(max_examples=3, deadline=None)
 @given(obs=SIZE, widths=WIDTHS, outputs=SIZE, rows=SIZE)
 def test_so_it_does_in_any_shape(obs, widths, outputs, rows):

@@ -140,6 +140,10 @@ SETTINGS = {
         ({"opponents.tables": 3}, "ppo.envs=4: must be a multiple of the 3 tables"),
         ({"env": "cartpole"}, "has one seat"),
         ({"opponents": None}, "is a game with 2 seats"),
+        (
+            {"opponents": None, "env": "pong", "strategy": "pbt_marl"},
+            r"strategy = pbt_marl: compares members by their games, and they play none: .* opponents=history",
+        ),
         ({"ppo": {**TINY, "widths": "ordinal[[4],[8]]"}}, "widths must be fixed, since members meet"),
         ({"opponents": "histori"}, "did you mean 'history'"),
         ({"learner": "sb3:PPO", "ppo": None, "env": "CartPole-v1"}, "the learner sb3 trains members alone"),

@@ -82,6 +82,7 @@ def early(*words):
     return digest, warning
 
 
+@pytest.mark.slow(reason="programs of their own, each of which compiles")
 def test_jax_that_was_started_before_is_slower_and_gives_the_same_results():
     expected = train(learner("cartpole", envs=4, unroll=16, minibatches=2, widths=(8,)), steps=256)[1][0].digest
     digest, warning = early()

@@ -74,7 +74,9 @@ def test_a_shuffle_is_a_permutation():
             assert sorted(int(multiplier) * i % number for i in range(number)) == list(range(number))
 
 
-@pytest.mark.parametrize("number", [65_535, 65_536, 80_000, 100_000, 1_000_003])
+@pytest.mark.parametrize(
+    "number", [65_535, 65_536, 80_000, 100_000, pytest.param(1_000_003, marks=pytest.mark.slow(reason="a million rows"))]
+)
 def test_a_shuffle_of_many_rows_stays_within_32_bits(number):
     places = np.arange(number, dtype=np.uint32)
     for multiplier in minibatches.coprimes(number)[:8]:

@@ -24,6 +24,7 @@ def command(*words, cwd):
     return done.stdout
 
 
+@pytest.mark.slow(reason="PyTorch in several processes, and the zip loaded by Stable-Baselines3")
 def test_the_command_line_trains_in_processes_and_exports_a_zip(tmp_path):
     from stable_baselines3 import SAC
 
@@ -38,6 +39,7 @@ def test_the_command_line_trains_in_processes_and_exports_a_zip(tmp_path):
     assert played["episodes"] == 2
 
 
+@pytest.mark.slow(reason="the published example on real ranks")
 def test_the_published_example_runs_under_mpiexec_and_gives_what_one_process_gives(tmp_path):
     pytest.importorskip("mpi4py")
     if MPIEXEC is None:

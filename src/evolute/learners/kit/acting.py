@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from evolute.envs.flatten import FlatBox
 from evolute.learners.kit import networks, normalise, torsos
-from evolute.learners.kit.actions import Actions, LegalCategories
+from evolute.learners.kit.actions import Actions, Distribution, LegalCategories
 from evolute.learners.kit.networks import Network
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.weights import Weights
@@ -32,6 +32,12 @@ class PolicySpec:
     @property
     def image(self) -> bool:
         return len(self.network.obs) == 3
+
+    @property
+    def distribution(self) -> Distribution:
+        """The actions of a policy that is one of probabilities."""
+        assert isinstance(self.actions, Distribution)
+        return self.actions
 
 
 def preprocessing(spec: PolicySpec, moments: Moments, on: jax.Array) -> Callable[[jax.Array], jax.Array]:
@@ -55,16 +61,17 @@ def outputs(spec: PolicySpec, weights: Weights, obs: jax.Array) -> jax.Array:
 def description(spec: PolicySpec) -> dict[str, Any]:
     """What an exported policy is made of, besides its weights, as plain values."""
     network = _lists(asdict(spec.network))
-    if not spec.network.channels:
-        del network["channels"]  # as in states from before there were channels
+    for name, usual in (("channels", 0), ("critic", True), ("spectral", False)):
+        if network[name] == usual:
+            del network[name]  # as in states from before there were others
     return {
         "network": network,
-        "actions": _described_actions(spec.actions),
+        "actions": _described_actions(spec.distribution),
         "strides": torsos.strides(spec.network.torso),
     }
 
 
-def _described_actions(actions: Actions) -> dict[str, Any]:
+def _described_actions(actions: Distribution) -> dict[str, Any]:
     if isinstance(actions, LegalCategories):
         return {**_described_actions(actions.choice), "legal": True}
     return {"kind": type(actions).__name__.lower(), **_lists(asdict(actions))}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import gymnasium
 import jax
@@ -21,6 +21,34 @@ from evolute.learners.kit.weights import Weights
 LOG_STD = (-20.0, 2.0)
 ILLEGAL = -1e9
 """The logit of an illegal action."""
+
+
+class Actions(Protocol):
+    """How to act on a policy's outputs."""
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers the policy gives for an action."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers an action is."""
+
+    @property
+    def noises(self) -> int:
+        """How many random numbers an action takes."""
+
+    def noise(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        """Randomness for actions [*shape, noise], drawn for a whole rollout at once."""
+
+    def sample(self, weights: Weights, outputs: jax.Array, noise: jax.Array) -> jax.Array:
+        """Actions [batch, action] drawn under outputs [batch, output]."""
+
+    def mode(self, weights: Weights, outputs: jax.Array) -> jax.Array:
+        """The likeliest actions."""
+
+    def to_env(self, action: Any) -> Any:
+        """What the environment takes, from numpy's or JAX's rows."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +73,9 @@ class Categories:
 
     @property
     def noises(self) -> int:
-        """How many random numbers an action takes."""
         return self.outputs
 
     def noise(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-        """Randomness for actions [*shape, output], drawn for a whole rollout at once."""
         return jax.random.gumbel(key, (*shape, self.noises))
 
     def sample(self, weights: Weights, outputs: jax.Array, noise: jax.Array) -> jax.Array:
@@ -82,7 +108,6 @@ class Categories:
         return total
 
     def to_env(self, action: Any) -> Any:
-        """What the environment takes, from numpy's or JAX's rows."""
         whole = action.astype(np.int32) + np.array(self.starts, np.int32)
         return whole[..., 0] if self.single else whole
 
@@ -213,7 +238,8 @@ class LegalCategories:
         return self.choice.to_env(action[..., :1])
 
 
-Actions = Categories | LegalCategories | Gaussian
+Distribution = Categories | LegalCategories | Gaussian
+"""Actions whose probabilities are known."""
 
 
 def masked(outputs: jax.Array, legal: jax.Array | None) -> jax.Array:
@@ -231,7 +257,9 @@ def _log_derivative(x: jax.Array) -> jax.Array:
     return 2 * (math.log(2) - x - jax.nn.softplus(-2 * x))
 
 
-def actions_of(space: gymnasium.Space[Any], *, std: Literal["constant", "state"], squash: bool, legal: bool = False) -> Actions:
+def actions_of(
+    space: gymnasium.Space[Any], *, std: Literal["constant", "state"], squash: bool, legal: bool = False
+) -> Distribution:
     """How to act in a space; with `legal`, where only some actions may be allowed at a time."""
     if isinstance(space, gymnasium.spaces.Discrete):
         choice = Categories((int(space.n),), (int(space.start),), single=True)

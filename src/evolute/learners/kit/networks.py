@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.learners.kit import layers, torsos, weights
+from evolute.learners.kit import layers, spectral, torsos, weights
 from evolute.learners.kit.torsos import ACTIVATIONS, Activation, Kind, Torso
 from evolute.learners.kit.weights import Part, Weights
 
@@ -40,6 +40,11 @@ class Network:
     """Whether policy and value share all but their heads; those with memory do."""
     channels: int = 0
     """How many values there are, one for each channel of the reward, on a last axis [channel]; 0: a single one, without it."""
+    critic: bool = True
+    """Whether there is a value besides the policy."""
+
+    spectral: bool = False
+    """Whether the dense layers before the heads are divided by their largest singular values."""
 
     @property
     def torso(self) -> Torso:
@@ -48,7 +53,7 @@ class Network:
     @property
     def twin(self) -> bool:
         """Whether policy and value are two dense networks of one shape."""
-        return self.kind == "mlp" and not self.shared
+        return self.kind == "mlp" and self.critic and not self.shared
 
     @property
     def values(self) -> int:
@@ -64,14 +69,16 @@ class Network:
 def parts(network: Network) -> list[Part]:
     """All arrays of a network, in the order in which they lie in the weight vector."""
     width = network.widths[-1]
-    names = (SHARED,) if network.shared else (ACTOR, CRITIC)
+    names = (SHARED,) if network.shared else (ACTOR, CRITIC) if network.critic else (ACTOR,)
     each = [list(torsos.parts(network.torso, name)) for name in names]
     listed = [part for layer in zip(*each, strict=True) for part in layer]
     if network.memory:
         listed += weights.dense(f"{MEMORY}/in", width, 3 * network.memory, 1.0)
         listed += weights.dense(f"{MEMORY}/h", network.memory, 3 * network.memory, 1.0)
         width = network.memory
-    listed += [*weights.dense(POLICY, width, network.outputs, 0.01), *weights.dense(VALUE, width, network.values, 1.0)]
+    listed += weights.dense(POLICY, width, network.outputs, 0.01)
+    if network.critic:
+        listed += weights.dense(VALUE, width, network.values, 1.0)
     return [*listed, Part("log_std", (network.spread,))] if network.spread else listed
 
 
@@ -86,8 +93,16 @@ def initial(network: Network, rng: np.random.Generator) -> np.ndarray[Any, np.dt
 
 
 def unpacked(network: Network, vector: Any) -> dict[str, Any]:
-    """The named arrays in a weight vector (numpy's or JAX's)."""
-    return weights.unpacked(parts(network), vector)
+    """The named arrays in a weight vector (numpy's or JAX's), as the network acts with them."""
+    return effective(network, weights.unpacked(parts(network), vector))
+
+
+def effective(network: Network, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Arrays to learn as the network uses them: with spectral normalisation, if it has that."""
+    if not network.spectral:
+        return arrays
+    hidden = [name for name in arrays if name.rpartition("/")[0].rpartition("/")[2].startswith("dense") and name.endswith("/w")]
+    return {**arrays, **{name: spectral.normalised(arrays[name]) for name in hidden}}
 
 
 def starts(network: Network) -> dict[str, int]:
@@ -162,13 +177,14 @@ def along(
     return layers.affine(weights, POLICY, features), _value_head(network, weights, features)
 
 
-def with_one_value(network: Network, vector: Any) -> tuple[Network, Any]:
-    """A network and its weights without the values of all channels but the first: it acts as before."""
-    if not network.channels:
+def with_channels(network: Network, vector: Any, channels: int) -> tuple[Network, Any]:
+    """A network and its weights for another number of channels, whose values are all the first one's: it acts as before."""
+    if network.channels == channels:
         return network, vector
-    arrays = unpacked(network, vector)
-    arrays |= {f"{VALUE}/w": arrays[f"{VALUE}/w"][:, :1], f"{VALUE}/b": arrays[f"{VALUE}/b"][:1]}
-    return replace(network, channels=0), np.concatenate([array.ravel() for array in arrays.values()])
+    made = replace(network, channels=channels)
+    arrays = weights.unpacked(parts(network), vector)
+    arrays |= {name: np.repeat(arrays[name][..., :1], made.values, axis=-1) for name in (f"{VALUE}/w", f"{VALUE}/b")}
+    return made, np.concatenate([array.ravel() for array in arrays.values()])
 
 
 def _features(network: Network, weights: Weights, torso: str, obs: jax.Array) -> jax.Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evolute.core.order import Json, LinkName
@@ -59,17 +60,20 @@ def _in_game(
 
     game = make_game(spec)
     lineup_numbers(game, [how.anchors], [])  # may refuse
+    how = replace(how, rating=how.rating or ("panel" if game.zero_sum is False else "descent"))
     return PPO(
         HostGameRunner(programs, game, how) if isinstance(game, HostGame) else GameRunner(programs, game, how),
         game.observation_space,
         game.action_space,
         settings,
-        choices,
+        {**choices, "rating": how.rating},
         masked=isinstance(game, HostGame),
         legal=has_legal(game),
         channels=() if isinstance(game, HostGame) else tuple(game.channels),
         tables=how.tables,
         teams=game.teams,
+        zero_sum=game.zero_sum,
+        bots=("random", *game.bots),
         links=("opponents", *_links(settings)),
     )
 

@@ -17,6 +17,7 @@ from evolute.envs.spec import GameSpec
 from evolute.learners.kit.arena import Opponents, lineup_numbers
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.ppo.runner import Assignment
+from evolute.ratings import panel
 
 SHARED_SEED = 0
 """All members of all runs play their matches on seeds that follow from this and their turn."""
@@ -28,7 +29,7 @@ class Encounter:
 
     player: Player
     lineups: Sequence[Lineup]
-    frozen: Mapping[Ref, Player]
+    frozen: Mapping[Ref | str, Player]
     seed: int
 
 
@@ -52,11 +53,16 @@ class Tables:
     @property
     def room(self) -> int:
         """How many line-ups there are in the games after a turn, at most."""
-        return self.how.tables + len(self.how.anchors)
+        return self.how.tables + len(self.how.anchors) + (panel.SIZE if self.by_gain else 0)
+
+    @property
+    def by_gain(self) -> bool:
+        """Whether members are rated by their returns, against a panel."""
+        return self.how.rating == "panel"
 
     def lineups(self, one: Assignment) -> list[Lineup]:
-        """Who sits at each table; without line-ups the member plays against itself."""
-        lineups = list(one.lineups) or [self.alone] * self.how.tables
+        """Who sits at each table; without line-ups the member plays against itself. Those beyond the tables are a panel."""
+        lineups = list(one.lineups[: self.how.tables]) or [self.alone] * self.how.tables
         if len(lineups) != self.how.tables or any(len(lineup) != self.others for lineup in lineups):
             sizes = f"{len(lineups)} line-ups of {len(lineups[0])}"
             raise ValueError(
@@ -64,8 +70,10 @@ class Tables:
             )
         return lineups
 
-    def opponents(self, frozen: Mapping[Ref, Player], own: Player, lineups: Sequence[Lineup]) -> Opponents:
+    def opponents(self, frozen: Mapping[Ref | str, Player], own: Player, lineups: Sequence[Lineup]) -> Opponents:
         """The line-ups as a program takes them; room that no frozen player needs is filled with the member itself."""
+        seated = {player for lineup in lineups for player in lineup}
+        frozen = {ref: player for ref, player in frozen.items() if ref in seated}
         if unlike := [ref for ref, player in frozen.items() if player.weights.shape != own.weights.shape]:
             raise ValueError(f"{unlike[0]} cannot be an opponent: its network is another one")
         rows = [*frozen.values(), *[own] * (len(lineups) * self.others - len(frozen))]
@@ -91,16 +99,15 @@ class Tables:
         mates = sum(team == teams[0] for team in teams) - 1
         return (*(None,) * mates, *(name,) * (self.others - mates))
 
+    def match(self, against: Lineup, returns: Any, leads: Any) -> Match:
+        """Games against one line-up as a report has them."""
+        spread = float(np.std(returns)) if self.by_gain else None
+        return Match(against, float(np.mean(_ended(leads))), len(returns), float(np.mean(returns)), spread)
 
-def match(against: Lineup, returns: Any, leads: Any) -> Match:
-    """Games against one line-up as a report has them."""
-    return Match(against, float(np.mean(_ended(leads))), len(returns), float(np.mean(returns)))
-
-
-def one_by_one(against: Lineup, seats: int, returns: Any, leads: Any) -> PlayedGames:
-    """Games against one line-up of a game with this many seats, which the player takes in turn."""
-    taken = tuple(game % seats for game in range(len(returns)))
-    return PlayedGames(against, taken, tuple(_ended(leads).tolist()), tuple(returns.tolist()))
+    def one_by_one(self, against: Lineup, returns: Any, leads: Any) -> PlayedGames:
+        """The same games one by one; the player takes all seats in turn."""
+        seats = tuple(game % len(self.game.teams) for game in range(len(returns)))
+        return PlayedGames(against, seats, tuple(_ended(leads).tolist()), tuple(returns.tolist()))
 
 
 def _ended(leads: Any) -> Any:

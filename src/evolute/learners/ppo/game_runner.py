@@ -16,14 +16,15 @@ from evolute.envs.game import Game
 from evolute.envs.spec import GameSpec
 from evolute.learners.kit import jax_envs, matches
 from evolute.learners.kit.arena import Arena, Opponents
+from evolute.learners.kit.chunks import Chunks
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.jax_envs import EnvStates
 from evolute.learners.kit.matches import Fixture, GameResults
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data
 from evolute.learners.ppo import turn_stats
-from evolute.learners.ppo.chunks import Chunks
-from evolute.learners.ppo.encounters import Encounter, Tables, match, one_by_one
+from evolute.learners.ppo.encounters import Encounter, Tables
+from evolute.learners.ppo.jax_runner import advanced
 from evolute.learners.ppo.jax_turn import Inputs, Row, Surroundings
 from evolute.learners.ppo.runner import Assignment, TurnResult
 from evolute.learners.ppo.settings import packed
@@ -66,7 +67,7 @@ class GameRunner:
             Inputs(key_data(one.seed), packed(one.hparams), np.int32(1), np.int32(one.updates), theirs, one.teacher)
             for one, theirs in zip(assignments, opponents, strict=True)
         ]
-        after = self._chunks.advance(spec, self._surroundings(spec), rows, inputs, progress)
+        after = advanced(self._chunks, spec, self._surroundings(spec), rows, inputs, progress)
         players = [
             Player(row.train.adam.weights, row.train.obs, one.hparams.normalize_obs)
             for row, one in zip(after, assignments, strict=True)
@@ -98,7 +99,10 @@ class GameRunner:
         encounters = self.tables.encounters(players, assignments)
         results = self._results(spec, encounters, self.how.matches, progress, room=self.tables.room)
         return [
-            tuple(match(lineup, result.returns[table], result.leads[table]) for table, lineup in enumerate(one.lineups))
+            tuple(
+                self.tables.match(lineup, result.returns[table], result.leads[table])
+                for table, lineup in enumerate(one.lineups)
+            )
             for one, result in zip(encounters, results, strict=True)
         ]
 
@@ -106,7 +110,7 @@ class GameRunner:
         """Games of one player against each of its line-ups, one by one."""
         (result,) = self._results(spec, [encounter], games, progress, room=len(encounter.lineups))
         return [
-            one_by_one(lineup, len(self.game.teams), result.returns[table], result.leads[table])
+            self.tables.one_by_one(lineup, result.returns[table], result.leads[table])
             for table, lineup in enumerate(encounter.lineups)
         ]
 

@@ -18,7 +18,7 @@ from evolute.learners.kit.host_arena import HostArena
 from evolute.learners.kit.host_matches import HostFixture, HostResults
 from evolute.learners.kit.host_others import OtherPlayers
 from evolute.learners.kit.programs import Programs
-from evolute.learners.ppo.encounters import Encounter, Tables, match, one_by_one
+from evolute.learners.ppo.encounters import Encounter, Tables
 from evolute.learners.ppo.host_runner import HostTurn
 from evolute.learners.ppo.runner import Assignment, TurnResult
 from evolute.learners.ppo.spec import PPOSpec
@@ -62,8 +62,8 @@ class HostGameRunner:
         (played,) = self._played(spec, [encounter], games, progress, room=len(encounter.lineups))
         if played.error is not None:
             raise RuntimeError(played.error)
-        seats, (returns, leads) = len(self.game.teams), played.games
-        return [one_by_one(lineup, seats, returns[table], leads[table]) for table, lineup in enumerate(encounter.lineups)]
+        returns, leads = played.games
+        return [self.tables.one_by_one(lineup, returns[table], leads[table]) for table, lineup in enumerate(encounter.lineups)]
 
     def _arena(
         self, spec: PPOSpec, states: Sequence[MemberState], assignments: Sequence[Assignment], progress: Progress
@@ -90,7 +90,7 @@ class HostGameRunner:
         played = self._played(spec, encounters, self.how.matches, progress, room=self.tables.room)
         after = list(results)
         for place, one, games in zip(whole, encounters, played, strict=True):
-            after[place] = results[place]._replace(error=games.error, matches=() if games.error else _matches(one, games))
+            after[place] = results[place]._replace(error=games.error, matches=() if games.error else self._matches(one, games))
         return after
 
     def _played(
@@ -103,7 +103,6 @@ class HostGameRunner:
             fixtures.append(HostFixture(one.player, opponents, len(one.lineups), one.seed))
         return host_matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
 
-
-def _matches(one: Encounter, results: HostResults) -> tuple[Match, ...]:
-    games = results.games
-    return tuple(match(lineup, games.returns[table], games.leads[table]) for table, lineup in enumerate(one.lineups))
+    def _matches(self, one: Encounter, results: HostResults) -> tuple[Match, ...]:
+        games, match = results.games, self.tables.match
+        return tuple(match(lineup, games.returns[table], games.leads[table]) for table, lineup in enumerate(one.lineups))

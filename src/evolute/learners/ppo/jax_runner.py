@@ -10,13 +10,13 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.interface import JaxEnv, channels_of
-from evolute.learners.kit import evaluation, jax_envs
+from evolute.learners.kit import evaluation, jax_envs, members
+from evolute.learners.kit.chunks import Chunks
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.jax_envs import Copies, EnvStates
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import key_data
-from evolute.learners.ppo import turn_stats
-from evolute.learners.ppo.chunks import Chunks
+from evolute.learners.kit.stacking import key_data, stacked, unstacked
+from evolute.learners.ppo import jax_turn, turn_stats
 from evolute.learners.ppo.jax_turn import Inputs, Row, Surroundings
 from evolute.learners.ppo.runner import Assignment, TurnResult
 from evolute.learners.ppo.settings import packed
@@ -53,7 +53,7 @@ class JaxRunner:
             Inputs(key_data(one.seed), packed(one.hparams), np.int32(own is None), np.int32(one.updates), (), one.teacher)
             for one, own in zip(assignments, envs, strict=True)
         ]
-        after = self._chunks.advance(spec, self._surroundings(spec), rows, inputs, progress)
+        after = advanced(self._chunks, spec, self._surroundings(spec), rows, inputs, progress)
         return [TurnResult(new.train, new.envs, new.stats) for new in after]
 
     def evaluate(
@@ -74,3 +74,19 @@ class JaxRunner:
     def _copies(self, spec: PPOSpec) -> Copies:
         every = channels_of(self.env)
         return Copies(self.env, spec.envs, tuple(every.index(name) for name in spec.channels))
+
+
+def advanced(
+    chunks: Chunks,
+    spec: PPOSpec,
+    surroundings: Surroundings,
+    rows: Sequence[Row],
+    inputs: Sequence[Inputs],
+    progress: Progress,
+) -> list[Row]:
+    """The rows of a cohort after a turn."""
+    size, total = len(rows), max(int(one.updates) for one in inputs)
+    row, given = (members.spread(stacked(one, members.capacity(size))) for one in (rows, inputs))
+    function = partial(jax_turn.updates, spec, surroundings)
+    after = chunks.advance(("turn", spec), function, size, row, given, total=total, progress=progress)
+    return unstacked(after, size)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from evolute.learners.kit import acting, episode_stats, jax_envs, networks
 from evolute.learners.kit.actions import masked
 from evolute.learners.kit.arena import Opponents
+from evolute.learners.kit.chunks import Chunk
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.jax_envs import EnvStates, World
 from evolute.learners.kit.weights import Weights
@@ -45,13 +46,6 @@ class Inputs(NamedTuple):
     updates: Any
     opponents: Opponents | tuple[()] = ()
     teacher: TeacherInputs | tuple[()] = ()
-
-
-class Chunk(NamedTuple):
-    """Which updates of the turn to make now."""
-
-    start: Any
-    count: Any
 
 
 Surroundings = Callable[[Player, Any], World]

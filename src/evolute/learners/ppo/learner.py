@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 
 from evolute.core.order import Hparams, Json, Lineup, LinkName, Order, PlayedGames, Ref
-from evolute.core.protocols import Outcome, Progress, TurnError
+from evolute.core.protocols import Fetch, Outcome, Progress, TurnError
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
@@ -23,6 +23,7 @@ from evolute.learners.ppo import channels
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.encounters import Encounter
 from evolute.learners.ppo.game_runner import GameRunner
+from evolute.learners.ppo.guests import check_guest, guest_from
 from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.loss import LOSSES, reported
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
@@ -54,6 +55,8 @@ class PPO:
     tables: int = 0
     """In a game, how many groups of games there are."""
     teams: tuple[int, ...] = ()
+    zero_sum: bool | None = None
+    bots: tuple[str, ...] = ()
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
     together: bool = True
@@ -61,6 +64,7 @@ class PPO:
     links: tuple[LinkName, ...] = ()
     architecture: tuple[str, ...] = ARCHITECTURE
     policy_suffix: str = Policy.suffix
+    ways: tuple[bool, ...] = (True, False)
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
         """Warnings: of episodes on the host, which every turn starts afresh, that may not fit into a turn; of slower code."""
@@ -78,7 +82,7 @@ class PPO:
         return [self._init(order) for order in orders]
 
     def train(
-        self, states: Sequence[MemberState], orders: Sequence[Order], *, fetch: Callable[[Ref], MemberState], progress: Progress
+        self, states: Sequence[MemberState], orders: Sequence[Order], *, fetch: Fetch[MemberState], progress: Progress
     ) -> tuple[list[MemberState], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
         spec = self._spec(settings[0])
@@ -106,7 +110,7 @@ class PPO:
         return after, outcomes
 
     def _assignment(
-        self, spec: PPOSpec, order: Order, values: Hparams, teacher: MemberState | None, fetch: Callable[[Ref], MemberState]
+        self, spec: PPOSpec, order: Order, values: Hparams, teacher: MemberState | None, fetch: Fetch[MemberState]
     ) -> Assignment:
         if teacher is not None:
             values = {**values, "lr": self.settings.teacher_lr, "epochs": self.settings.teacher_epochs}
@@ -116,7 +120,7 @@ class PPO:
             order.seed,
             order.turn,
             order.opponents,
-            {ref: fetch(ref).player for lineup in order.opponents for ref in lineup if isinstance(ref, Ref)},
+            {player: _player(fetch(player), spec.network.channels) for player in self._frozen(order)},
             () if teacher is None else TeacherInputs(teacher.player, np.array(order.teacher_weight, np.float32)),
         )
 
@@ -157,6 +161,7 @@ class PPO:
         """What the member has learnt, in numpy alone."""
         state = from_tree(tree)
         arrays = networks.unpacked(acting.described_network(state.about), state.train.adam.weights)
+        arrays = {name: np.asarray(array) for name, array in arrays.items()}
         return acting.exported(arrays, state.about, state.train.obs, self.observation_space)
 
     def evaluate(
@@ -178,11 +183,6 @@ class PPO:
         results = self.runner.evaluate(spec, [state.player], episodes, greedy=greedy, seed=seed, progress=progress)
         return [float(value) for value in results[0].returns]
 
-    @property
-    def bots(self) -> tuple[str, ...]:
-        """The bots that members of a game can play against."""
-        return ("random", *self.runner.game.bots) if isinstance(self.runner, GameRunner) else ()
-
     def play_matches(
         self,
         tree: Tree,
@@ -197,10 +197,24 @@ class PPO:
         """Games of a state against each line-up."""
         if not isinstance(self.runner, (GameRunner, HostGameRunner)):
             raise ValueError("this environment has one seat, so there is nobody to play against")
-        spec, frozen = self._spec(self._full(hparams)), {ref: _player(from_tree(other)) for ref, other in others.items()}
+        spec = self._spec(self._full(hparams))
         network = replace(spec.network, channels=0)
         spec = replace(spec, policy=replace(spec.policy, network=network), channels=())
+        frozen: dict[Ref | str, Player] = {ref: _player(from_tree(other)) for ref, other in others.items()}
         return self.runner.play(spec, Encounter(_player(from_tree(tree)), lineups, frozen, seed), games, progress)
+
+    def check_guest(self, tree: Tree) -> None:
+        """Raise ValueError if a state of another run cannot play here."""
+        check_guest(tree, acting.description(self._spec(self._full({})).policy))
+
+    def guest_from(self, policy: bytes) -> Tree:
+        """The state that plays as an exported policy does."""
+        return guest_from(policy)
+
+    def _frozen(self, order: Order) -> list[Ref | str]:
+        """The states and guests that an order's member plays against."""
+        players = dict.fromkeys(player for lineup in order.opponents for player in lineup)
+        return [player for player in players if player is not None and player not in self.bots]
 
     @cached_property
     def _fixed(self) -> dict[str, Any]:
@@ -289,9 +303,10 @@ def _begun(state: MemberState, order: Order, teacher: MemberState | None) -> Mem
     return replace(state, train=with_moments(state.train, teacher.train))
 
 
-def _player(state: MemberState) -> Player:
-    """A member as it plays, with one value: so members meet whose rewards have other channels."""
-    weights = networks.with_one_value(acting.described_network(state.about), state.train.adam.weights)[1]
+def _player(state: MemberState, reward_channels: int = 0) -> Player:
+    """A member as it plays, with values of so many reward channels: so members meet whose rewards have others."""
+    network = acting.described_network(state.about)
+    weights = networks.with_channels(network, state.train.adam.weights, reward_channels)[1]
     return state.player._replace(weights=weights)
 
 

@@ -29,7 +29,7 @@ class Assignment:
     seed: int
     turn: int = 0
     lineups: tuple[Lineup, ...] = ()
-    frozen: Mapping[Ref, Player] = field(default_factory=dict)
+    frozen: Mapping[Ref | str, Player] = field(default_factory=dict)
     teacher: TeacherInputs | tuple[()] = ()
     """Whom it imitates, if anybody."""
 

@@ -69,7 +69,7 @@ def unpacked(row: Any, channels: int) -> Traced:
     return numbers._replace(channel_weights=row[start:end], channel_discounts=row[end : end + channels])
 
 
-ARCHITECTURE = ("network", "widths", "width", "depth", "activation", "memory", "shared", "std", "squash")
+ARCHITECTURE = ("network", "widths", "width", "depth", "spectral", "activation", "memory", "shared", "std", "squash")
 """What weights are bound to: these come along with inherited weights and change only where weights are fresh."""
 SHAPES = ("envs", "unroll", "minibatches", *ARCHITECTURE)
 """What a program is compiled for: members who agree in these train together."""
@@ -113,6 +113,10 @@ class PPOSettings:
     widths: Annotated[tuple[Number, ...], MinLen(1), Evolves.LISTED, doc("units of the dense layers")] = (64, 64)
     width: Annotated[int, Ge(0), Evolves.LISTED, doc("units of each dense layer, instead of `ppo.widths`; 0: as that says")] = 0
     depth: Annotated[int, Ge(0), doc("number of dense layers, instead of `ppo.widths`; 0: as that says")] = 0
+    spectral: Annotated[
+        bool,
+        doc("spectral normalisation: dense layers before the heads are divided by their largest singular value"),
+    ] = False
     activation: Annotated[Literal["tanh", "relu", "elu", "gelu", "silu"], doc("activation function of the dense layers")] = (
         "tanh"
     )

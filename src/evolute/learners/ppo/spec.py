@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 
 from evolute.learners.kit.acting import PolicySpec
-from evolute.learners.kit.actions import Actions, actions_of
+from evolute.learners.kit.actions import Distribution, actions_of
 from evolute.learners.kit.networks import Network
 from evolute.learners.kit.torsos import Kind
 from evolute.learners.ppo.settings import PPOSettings
@@ -50,8 +50,8 @@ class PPOSpec:
         return self.policy.network
 
     @property
-    def actions(self) -> Actions:
-        return self.policy.actions
+    def actions(self) -> Distribution:
+        return self.policy.distribution
 
     @property
     def image(self) -> bool:
@@ -99,7 +99,7 @@ def _check_augmented(observations: gymnasium.Space[Any], network: Network) -> No
         )
 
 
-def _network(observations: gymnasium.Space[Any], actions: Actions, hparams: Mapping[str, Any]) -> Network:
+def _network(observations: gymnasium.Space[Any], actions: Distribution, hparams: Mapping[str, Any]) -> Network:
     shape = tuple(observations.shape or ())
     asked = hparams["network"]
     kind: Kind = asked if asked != "auto" else "cnn" if len(shape) == 3 else "mlp"
@@ -113,7 +113,17 @@ def _network(observations: gymnasium.Space[Any], actions: Actions, hparams: Mapp
     if hparams["memory"] and not shared:
         raise ValueError("ppo.shared=false does not go with ppo.memory: policy and value share the recurrent layer")
     widths = _widths(hparams)
-    return Network(shape, actions.outputs, actions.spread, kind, widths, hparams["activation"], hparams["memory"], shared)
+    return Network(
+        shape,
+        actions.outputs,
+        actions.spread,
+        kind,
+        widths,
+        hparams["activation"],
+        hparams["memory"],
+        shared,
+        spectral=hparams["spectral"],
+    )
 
 
 def _widths(hparams: Mapping[str, Any]) -> tuple[int, ...]:

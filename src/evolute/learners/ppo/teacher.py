@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from evolute.learners.kit import acting, networks
 from evolute.learners.kit.acting import PolicySpec
-from evolute.learners.kit.actions import Actions, Gaussian
+from evolute.learners.kit.actions import Distribution, Gaussian
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.ppo.spec import TeacherSpec
 from evolute.learners.ppo.train_state import MemberState, TrainState
@@ -76,7 +76,7 @@ def targets(spec: TeacherSpec, inputs: TeacherInputs, obs: jax.Array, action: ja
     memory = jnp.zeros((flat.shape[0], network.units))
     outputs = jnp.moveaxis(networks.policy(network, weights, seen, memory)[0], -1, 0)
     actions = jnp.moveaxis(action.reshape((-1, action.shape[-1])), -1, 0)
-    columns = jnp.moveaxis(spec.policy.actions.parameters(weights, outputs, actions), 0, -1)
+    columns = jnp.moveaxis(spec.policy.distribution.parameters(weights, outputs, actions), 0, -1)
     if spec.value_weight:
         values = networks.value(network, weights, seen, memory)
         columns = jnp.concatenate([columns, values.reshape((len(flat), -1))], axis=-1)
@@ -84,7 +84,7 @@ def targets(spec: TeacherSpec, inputs: TeacherInputs, obs: jax.Array, action: ja
 
 
 def distances(
-    spec: TeacherSpec, actions: Actions, target: jax.Array, student: jax.Array, value: jax.Array
+    spec: TeacherSpec, actions: Distribution, target: jax.Array, student: jax.Array, value: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Of each row: the divergence from the teacher's policy, and both weighed distances together.
 

@@ -105,7 +105,11 @@ def _predictions_and_vjp(
         predictions, vjp = jax.vjp(lambda weights: Predictions(*dense.predict(spec.network, weights, minibatch.obs)), weights)
         return predictions, lambda gradients: vjp(gradients)[0]
     parts = networks.grouped(spec.network, weights)
-    predictions, vjp = jax.vjp(lambda parts: predict(spec, parts, batch, minibatch, h, key), parts)
+
+    def predicted(parts: dict[str, jax.Array]) -> Predictions:
+        return predict(spec, networks.effective(spec.network, parts), batch, minibatch, h, key)
+
+    predictions, vjp = jax.vjp(predicted, parts)
 
     def backward(gradients: Predictions) -> jax.Array:
         by_name = vjp(gradients)[0]

@@ -39,6 +39,7 @@ class SB3:
     architecture: tuple[str, ...] = ARCHITECTURE
     policy_suffix: str = SB3Policy.suffix
     rounds: tuple[int, ...] = (4, 16)
+    ways: tuple[bool, ...] = (True, False)
 
     @property
     def links(self) -> tuple[LinkName, ...]:

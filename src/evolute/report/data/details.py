@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evolute.core.order import Json
-from evolute.core.population import Population, Turn, best
+from evolute.core.population import Population, Turn, best, descent
 from evolute.report.data.evaluation import evaluation_data, score_hints
 from evolute.report.data.generations import generation_data
 from evolute.report.data.members import member_row
@@ -120,8 +120,7 @@ def disk(run: Run) -> dict[str, int]:
 def retained_at_most(identity: Json, size: int) -> int:
     """How many states a strategy may retain: a pool of opponents, and candidates that wait for the end of a rung."""
     pool = identity.get("opponents.capacity", 0) if identity.get("opponents") else 0
-    strategy: Json = identity.get("strategy") or [None, {}]
-    name, settings = strategy
+    name, settings = identity.get("strategy") or (None, dict[str, Json]())
     if name != "bg_pbt":
         return int(pool)
     counts = settings.get("candidates") or 3 * size
@@ -140,3 +139,8 @@ def first_failure(population: Population) -> Turn | None:
     """The earliest turn that failed."""
     failed = [turn for member in population.members for turn in member.history() if turn.failed]
     return min(failed, key=lambda turn: (turn.ref.turn, turn.ref.member), default=None)
+
+
+def generations(turn: Turn) -> int:
+    """How often the line of descent changed members."""
+    return len(lineage(descent(turn))) - 1

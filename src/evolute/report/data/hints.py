@@ -11,7 +11,7 @@ from evolute.report.figures.diversity import spread
 from evolute.report.figures.importance import gains
 from evolute.report.figures.speed import totals
 from evolute.report.formats import number
-from evolute.runs import circles
+from evolute.runs import circles, control
 from evolute.runs.turns import FRESH, TurnTable
 
 EDGE = 0.02
@@ -27,8 +27,8 @@ def hints(table: TurnTable) -> list[str]:
     if not len(table) or table.best is None:
         return []
     evaluated = list(score_hints(table.meta, table.ref(table.best), float(table.score[table.best])))
-    if circle := circles.warning((*table.why, *(order.why for order in table.running.values())), table.folder):
-        evaluated.append(circle)
+    reasons = [*table.why, *(order.why for order in table.running.values())]
+    evaluated += filter(None, (circles.warning(reasons, table.folder), control.warning(reasons)))
     if int(table.turn.max()) + 1 < LEAST or table.size < 4:
         return evaluated
     return [*evaluated, *bounds(table), *diversity(table), *noise(table)]

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from evolute.core.order import Json, Ref
 from evolute.core.population import Turn
 from evolute.runs.result import Run
+from evolute.store.journal import Journal
 
 if TYPE_CHECKING:
     from evolute.runs.tournament import Tournament
 
 
 def ratings(run: Run) -> dict[str, Json]:
-    """The members of a run, the best first, who that is in words, and how probably it is so."""
+    """The members of a run, the best first, its guests, who is best in words, and how probably it is so."""
     rated = run.ratings
     rows = [_row(run.population.find(Ref(one.member, one.turn))) for one in rated]
     return {
         "run": str(run.folder),
+        "rule": run.meta.rule,
         "members": rows,
+        "guests": _guests(run),
         "certainty": rated.certainty,
         "lead": rated.lead,
         "sentence": rated.sentence,
@@ -27,7 +31,18 @@ def ratings(run: Run) -> dict[str, Json]:
 
 def lines(run: Run) -> dict[str, Json]:
     """The ratings along each member's line of descent: rows of member, turn, rating and deviation, by member."""
-    return {str(slot): [list(one) for one in line] for slot, line in run.ratings.lines.items()}
+    return {str(slot): [list(one[:4]) for one in line] for slot, line in run.ratings.lines.items()}
+
+
+def _guests(run: Run) -> list[dict[str, Json]]:
+    """The players from elsewhere that members have met, the best first, as they were rated at the last decision."""
+    if not run.meta.guests:
+        return []
+    with contextlib.closing(Journal.read(run.folder)) as journal:
+        state = journal.strategy_state()
+    known = {player: rating for player, *rating in state["known"] if isinstance(player, str)} if state else {}
+    met = sorted((name for name, _, _ in run.meta.guests if name in known), key=lambda name: -known[name][0])
+    return [{"name": name, "rating": known[name][0], "deviation": known[name][1]} for name in met]
 
 
 def _row(turn: Turn) -> dict[str, Json]:

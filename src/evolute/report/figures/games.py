@@ -26,6 +26,8 @@ PRIOR = 2.0
 NINETY = 1.645
 """Standard deviations on either side that hold 90 % of a normal distribution."""
 
+POINTS = "400 points more mean odds of ten to one."
+
 
 def charts(table: TurnTable) -> list[Chart]:
     """All plots of a game; nothing if members are not rated."""
@@ -33,7 +35,8 @@ def charts(table: TurnTable) -> list[Chart]:
     if not rated:
         return []
     games = GameTable.of(table)
-    found = [ratings(table, rated), payoff(table, games, rated), mixture(table, games, rated), pool(table)]
+    mixed = [] if table.meta.by_gain else [mixture(table, games, rated)]
+    found = [ratings(table, rated), payoff(table, games, rated), *mixed, pool(table)]
     return [chart for chart in found if chart.series]
 
 
@@ -42,12 +45,14 @@ def ratings(table: TurnTable, rated: dict[int, Numbers]) -> Chart:
     step = stride(sum(map(len, rated.values())))
     best = next(iter(rated))
     series = [_curve(table, every(rows, step), slot, best=slot == best) for slot, rows in reversed(rated.items())]
+    by_gain = table.meta.by_gain
     note = joined(
-        "400 points more mean odds of ten to one.",
+        "Mean return against the newest past states, the same for all members." if by_gain else POINTS,
         "The band is the 90% interval of the best; others show theirs when pointed at.",
         sampling_note(step),
     )
-    return Chart("ratings", "Rating of each member", Axis("turn"), Axis("rating"), series, note)
+    axis = Axis("mean return" if by_gain else "rating")
+    return Chart("ratings", "Rating of each member", Axis("turn"), axis, series, note)
 
 
 def payoff(table: TurnTable, games: GameTable, rated: dict[int, Numbers]) -> Chart:
@@ -69,7 +74,7 @@ def payoff(table: TurnTable, games: GameTable, rated: dict[int, Numbers]) -> Cha
     return Chart(
         "payoff",
         "Who beats whom",
-        Axis("against (member, bot, past states)", categories=[names[column] for column in there]),
+        Axis("against (member, bot or guest, past states)", categories=[names[column] for column in there]),
         Axis("member, the best on top", categories=[str(slot) for slot in reversed(shown)]),
         [cells] if len(cells.x) else [],
         joined(
@@ -161,7 +166,7 @@ def _curve(table: TurnTable, rows: Numbers, slot: int, *, best: bool) -> Series:
         table.score[rows].tolist(),
         "winner" if best else "member",
         spread=spread,
-        texts=[f"± {value:.0f} (90%)" for value in spread],
+        texts=[f"± {value:.{_places(table)}f} (90%)" for value in spread],
     )
 
 
@@ -185,7 +190,12 @@ def _payoff(games: GameTable, size: int, turn: int, members: Numbers, scores: Fl
 
 
 def _told(table: TurnTable, ref: Ref, rows: dict[Ref, int]) -> str:
-    return f"{ref}, rated {table.score[rows[ref]]:.0f}" if ref in rows else str(ref)
+    return f"{ref}, rated {table.score[rows[ref]]:.{_places(table)}f}" if ref in rows else str(ref)
+
+
+def _places(table: TurnTable) -> int:
+    """With how many decimal places ratings are told."""
+    return 2 if table.meta.by_gain else 0
 
 
 def _left_out(members: int) -> str:

@@ -22,7 +22,12 @@ FIRST = (
     "clip_fraction",
 )
 """Metrics in the order in which they are drawn; others follow as the learner names them."""
-TITLES = {"kl": "KL divergence", "approx_kl": "KL divergence", "clipped": "Clip fraction"}
+TITLES = {
+    "kl": "KL divergence",
+    "approx_kl": "KL divergence",
+    "clipped": "Clip fraction",
+    "teacher_kl": "KL divergence from the teacher",
+}
 COUNTS = ("score", "episodes", "n_updates")
 """The score has pictures of its own, and counts say little."""
 MOST = 16
@@ -51,8 +56,8 @@ def chart(table: TurnTable, name: str) -> Chart:
 
 
 def title_of(name: str) -> str:
-    """`policy_loss` as `Policy loss`."""
-    words = name.replace("_", " ").strip()
+    """`policy_loss` as `Policy loss`, and `return.to_ball` as `Return: to ball`."""
+    words = name.replace("_", " ").replace(".", ": ").strip()
     return TITLES.get(name, words[:1].upper() + words[1:])
 
 

@@ -17,7 +17,7 @@ MAJOR = 0
 
 def applies(network: Network) -> bool:
     """Whether machine code can train such networks on the devices in use: dense twins, on a CPU."""
-    return network.twin and network.activation in ACTIVATIONS and jax.default_backend() == "cpu"
+    return network.twin and not network.spectral and network.activation in ACTIVATIONS and jax.default_backend() == "cpu"
 
 
 def missing() -> str | None:

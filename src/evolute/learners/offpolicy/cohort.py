@@ -1,0 +1,76 @@
+"""What a cohort's program is given of its members, and the rows of their buffers that it has made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evolute.learners.kit import members
+from evolute.learners.kit.stacking import key_data, stacked
+from evolute.learners.offpolicy.buffer import VOID, Rows, held
+from evolute.learners.offpolicy.runner import Assignment
+from evolute.learners.offpolicy.spec import ReplaySpec
+from evolute.learners.offpolicy.train_state import MemberState
+from evolute.learners.offpolicy.turn import Inputs
+from evolute.learners.offpolicy.window import newest
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Members that train together, and what each is to do."""
+
+    spec: ReplaySpec
+    states: Sequence[MemberState]
+    assignments: Sequence[Assignment]
+
+    @property
+    def size(self) -> int:
+        return len(self.states)
+
+    @property
+    def places(self) -> int:
+        """How many members the program is for."""
+        return members.capacity(self.size)
+
+    @property
+    def total(self) -> int:
+        """Rollouts of the longest turn."""
+        return max(one.rollouts for one in self.assignments)
+
+    def spread(self, each: Iterable[Any]) -> Any:
+        """Something of each member, over the devices."""
+        return members.spread(stacked(list(each), self.places))
+
+    def keys(self) -> Any:
+        """The data of each member's random key, on the host."""
+        return stacked([key_data(one.seed) for one in self.assignments], self.places)
+
+    def inputs(self, fresh: Sequence[bool]) -> Inputs:
+        """What the program is given of each member besides its row; `fresh` says whose environments start afresh."""
+        old, counts = held([one.buffer for one in self.assignments], self.places, self.spec.capacity)
+        return Inputs(
+            members.spread(self.keys()),
+            self.spread(np.array([one.hparams[name] for name in self.spec.traced], np.float32) for one in self.assignments),
+            self.spread(np.int32(new) for new in fresh),
+            self.spread(np.int32(one.rollouts) for one in self.assignments),
+            self.spread(np.int32(state.train.steps) for state in self.states),
+            old,
+            members.spread(counts),
+        )
+
+    def blank(self) -> Rows:
+        """Zeros [env, time, …] for the rows of one member's turn, with one more for what is observed last."""
+        room = 1 << (self.total * self.spec.unroll - 1).bit_length()
+        tail = self.assignments[0].buffer.tail
+        return Rows(*(np.zeros((self.spec.envs, room + 1, *array.shape[1:]), array.dtype) for array in tail))
+
+    def made(self, member: int, rows: Rows) -> Rows:
+        """The rows [row, …] that a member has made, environment by environment, out of its [env, time, …]."""
+        stop = self.assignments[member].rollouts * self.spec.unroll + 1
+        start = max(0, stop - newest(self.spec.capacity, self.spec.envs))
+        obs, facts = (np.array(array[:, start:stop]) for array in rows)
+        facts[:, -1, :-1], facts[:, -1, -1] = 0, VOID  # others of the cohort may have gone on
+        return Rows(*(array.reshape((-1, *array.shape[2:])) for array in (obs, facts)))

@@ -1,0 +1,20 @@
+"""The warning that the control group of a run is ahead of the members that evolve, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from evolute.core.order import Json
+from evolute.strategies.controlled import AHEAD, PATIENCE
+
+
+def warning(reasons: Iterable[Mapping[str, Json]]) -> str | None:
+    """The sentence, if an order's reasons tell that the control group is ahead; None otherwise."""
+    found = next((why[AHEAD] for why in reasons if AHEAD in why), None)
+    if found is None:
+        return None
+    alone, others = found
+    return (
+        f"tuning is not helping: for {PATIENCE} turns the best of the control group has been ahead "
+        f"({alone:.4g}, of those that evolve {others:.4g}); longer turns, or strategy=mf_pbt, make selection less greedy"
+    )

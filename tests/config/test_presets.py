@@ -26,6 +26,8 @@ IMAGES = {"procgen": {"network": "cnn", "test_episodes": 1}, "atari": {"unroll":
 def shrunk(name):
     config = resolved(stack([preset(name)]))
     settings = {**SHRUNK.get(config.learner.name, {}), **(GAMES if config.opponents is not None else {})}
+    if "width" in config.space:
+        settings["ppo"] = {**{name: value for name, value in PPO.items() if name != "widths"}, "width": 8, "depth": 1}
     images = next((more for start, more in IMAGES.items() if name.startswith(start)), {})
     return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
 

@@ -40,6 +40,7 @@ SLOW_PRESETS = pytest.mark.slow(reason="slow to compile; one preset with images 
     "name",
     [pytest.param(name, marks=SLOW_PRESETS) if name.startswith(SLOW) else name for name in presets()],
 )
+@pytest.mark.filterwarnings("ignore:Accessing `ncon`:DeprecationWarning")  # Brax asks MuJoCo so
 def test_a_preset_runs_two_turns(name, tmp_path):
     run = evolute.run(
         preset=name, population=2, stop={"turns": 2, "steps": None}, runs=str(tmp_path), display="none", **shrunk(name)

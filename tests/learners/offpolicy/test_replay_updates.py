@@ -171,9 +171,9 @@ def test_an_update_of_td3_moves_policy_and_targets_every_second_time(made):
     close(after.targets, followed if made == 1 else train.targets)
 
 
-@pytest.mark.parametrize(("double", "dueling"), [(True, False), (False, True)])
-def test_an_update_of_dqn(double, dueling):
-    spec, train, batch, h = setting("dqn", lr=3e-3, double=double, dueling=dueling)
+@pytest.mark.parametrize(("double", "dueling", "huber"), [(True, False, 0.0), (False, True, 1.0)])
+def test_an_update_of_dqn(double, dueling, huber):
+    spec, train, batch, h = setting("dqn", lr=3e-3, double=double, dueling=dueling, huber=huber)
     after, metrics = updated(spec, train, batch, h, jax.random.key(0))
     parts = networks.parts(spec.actor)
 
@@ -190,7 +190,7 @@ def test_an_update_of_dqn(double, dueling):
 
     def loss(arrays):
         error = outputs(arrays, batch.obs)[jnp.arange(ROWS), action] - target
-        return mean(jnp.where(jnp.abs(error) < 1, 0.5 * error**2, jnp.abs(error) - 0.5), batch)
+        return mean(jnp.where((jnp.abs(error) < 1) | (huber == 0), 0.5 * error**2, jnp.abs(error) - 0.5), batch)
 
     slope = gradient(loss, parts, train.actor.weights)
     moved = adam(train.actor, slope * min(1, 10 / np.linalg.norm(slope)), 3e-3)

@@ -95,6 +95,7 @@ class DQNSettings(ReplaySettings):
     capacity: Annotated[Rows, Evolves.NEVER, doc("rows of the replay buffer")] = 100_000
     epsilon: Annotated[Share, doc("share of random actions in the end")] = 0.05
     explore: Annotated[Steps, doc("steps over which the share of random actions falls from 1")] = 20_000
+    huber: Annotated[Natural, doc("error from which the loss is linear (Huber loss), 1 for clipped rewards; 0: squared")] = 0.0
     double: Annotated[bool, doc("choose the next action by the trained network, not by the target's (double DQN)")] = True
     dueling: Annotated[bool, doc("a value and advantages instead of one value for each action (dueling DQN)")] = False
     network: Annotated[

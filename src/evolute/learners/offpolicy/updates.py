@@ -21,9 +21,10 @@ Update = Callable[[ReplaySpec, TrainState, Batch, Values, jax.Array], tuple[Trai
 METRICS = ("critic_loss", "actor_loss", "q", "alpha", "entropy")
 """What an update reports."""
 ADAM_EPS = 1e-8
-HUBER = 1.0
 MAX_NORM = 10.0
-"""Of DQN: where its loss becomes linear, and the global gradient-norm clip."""
+"""The global gradient-norm clip of DQN."""
+NEVER = 1e6
+"""An error that does not occur, from which a squared loss would be linear."""
 
 
 def sac(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.Array) -> tuple[TrainState, jax.Array]:
@@ -86,11 +87,12 @@ def dqn(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.A
     chosen = jnp.argmax(jnp.where(h["double"] > 0, own, ahead), axis=-1)
     target = batch.reward + batch.discount * _picked(ahead, chosen)
     action = batch.action[:, 0].astype(jnp.int32)
+    linear = jnp.where(h["huber"] > 0, h["huber"], NEVER)
 
     def loss(vector: jax.Array) -> tuple[jax.Array, jax.Array]:
         value = _picked(_outputs(spec, vector, batch.obs), action)
         error = jnp.abs(value - target)
-        return _mean(jnp.where(error < HUBER, 0.5 * error**2, HUBER * (error - 0.5 * HUBER)), batch), _mean(value, batch)
+        return _mean(jnp.where(error < linear, 0.5 * error**2, linear * (error - 0.5 * linear)), batch), _mean(value, batch)
 
     (critic_loss, q), gradient = jax.value_and_grad(loss, has_aux=True)(train.actor.weights)
     actor = _stepped(train.actor, gradient, h["lr"], MAX_NORM)

@@ -86,7 +86,7 @@ def pong(seeds: Sequence[int]) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "run"
             run = evolute.run(preset="pong-selfplay", seed=seed, folder=folder, keep="last 2, best, every 10", display="none")
-            rule = against(folder, None, "built_in", games=1000).score
+            rule = against(folder, None, "built_in", games=1000).match.score
             past = [_against_past(run, turn) for turn in (10, 20)]
         print(f"| {seed} | {rule:.0%} | {past[0]:.0%} | {past[1]:.0%} |", flush=True)
 
@@ -99,8 +99,8 @@ def _against_past(run: Any, turn: int) -> float:
     ref = Ref(run.best.member, turn)
     trees = states(run.folder, [run.best.turn.ref, ref])
     best, past = trees[run.best.turn.ref], {ref: trees[ref]}
-    (match,) = run.learner.play_matches(best, run.best.hparams, [(ref,)], past, games=1000, seed=0, progress=silently)
-    return float(match.score)
+    (played,) = run.learner.play_matches(best, run.best.hparams, [(ref,)], past, games=1000, seed=0, progress=silently)
+    return float(played.match.score)
 
 
 def connect_four(seeds: Sequence[int]) -> None:
@@ -110,7 +110,7 @@ def connect_four(seeds: Sequence[int]) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "run"
             evolute.run(preset="connect-four", seed=seed, folder=folder, display="none")
-            shares = [against(folder, None, bot, games=1000).score for bot in ("random", "search")]
+            shares = [against(folder, None, bot, games=1000).match.score for bot in ("random", "search")]
         print(f"| {seed} | {shares[0]:.0%} | {shares[1]:.0%} |", flush=True)
 
 
@@ -156,7 +156,7 @@ def soccer(seeds: Sequence[int], runs: Path, turns: int | None) -> None:
     goals = []
     for seed in seeds:
         run = _trained(runs / f"soccer-{seed}", preset="soccer-2v2", seed=seed, stop={"turns": turns or 31})
-        match = against(run.folder, None, "chase", games=2000)
+        match = against(run.folder, None, "chase", games=2000).match
         assert match.gain is not None
         goals.append(match.gain)
         evolved = {name: value for name, value in run.best.hparams.items() if "." in name}

@@ -54,10 +54,10 @@ def trained(game: str, arm: str, seed: int) -> dict[str, Any]:
     shares, values = [], []
     for slot in range(len(run.population)):
         member = run.member(slot)
-        (match,) = run.learner.play_matches(
+        (played,) = run.learner.play_matches(
             member.state, member.hparams, [(JUDGE[game],)], {}, games=GAMES, seed=0, progress=silently
         )
-        shares.append(round(float(match.score), 4))
+        shares.append(round(float(played.match.score), 4))
         ended = GOOD[game] | member.hparams
         values.append({name: float(f"{ended[name]:.3g}") for name in GOOD[game]})
     return {"game": game, "arm": arm, "seed": seed, "best": shares[run.best.member], "shares": shares, "values": values}

@@ -26,6 +26,8 @@ IMAGES = {"procgen": {"network": "cnn", "test_episodes": 1}, "atari": {"unroll":
 def shrunk(name):
     config = resolved(stack([preset(name)]))
     settings = {**SHRUNK.get(config.learner.name, {}), **(GAMES if config.opponents is not None else {})}
+    if "width" in config.space:
+        settings["ppo"] = {**{name: value for name, value in PPO.items() if name != "widths"}, "width": 8, "depth": 1}
     images = next((more for start, more in IMAGES.items() if name.startswith(start)), {})
     return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
 
@@ -38,6 +40,7 @@ SLOW_PRESETS = pytest.mark.slow(reason="slow to compile; one preset with images 
     "name",
     [pytest.param(name, marks=SLOW_PRESETS) if name.startswith(SLOW) else name for name in presets()],
 )
+@pytest.mark.filterwarnings("ignore:Accessing `ncon`:DeprecationWarning")  # Brax asks MuJoCo so
 def test_a_preset_runs_two_turns(name, tmp_path):
     run = evolute.run(
         preset=name, population=2, stop={"turns": 2, "steps": None}, runs=str(tmp_path), display="none", **shrunk(name)

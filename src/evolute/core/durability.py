@@ -1,8 +1,8 @@
 """Which states are kept in memory, which become durable and when, and which durable ones may go.
 
 A state is kept while an order can still reach it: every member's latest, what running orders link to, and what the
-strategy retains. States are saved together, as a generation, so that everything not durable can be made again from
-the newest whole generation.
+strategy retains. States are saved together, so that everything not durable can be made again from
+the newest whole save.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BUDGET = 0.01
 class Keep:
     """Which durable states stay when nothing needs them any more.
 
-    The newest `last` generations, the `best` states ever, the ancestors of the best (`lineage`), and every state whose
+    The newest `last` saves, the `best` states ever, the ancestors of the best (`lineage`), and every state whose
     turn is a multiple of `every`.
     """
 
@@ -45,12 +45,12 @@ class Keep:
     def most(self, size: int, turns: int, *, barrier: bool, retained: int = 0) -> int:
         """How many states can be durable at one time: what `show` multiplies by the largest state's size.
 
-        In the middle of a turn a generation holds latest states and what running orders started from; without a
+        In the middle of a turn a save holds latest states and what running orders started from; without a
         barrier also what heirs keep of their own. `retained` are those that the strategy keeps besides.
         """
-        generation = (2 if barrier else 3) * size + self.best + retained
+        saved = (2 if barrier else 3) * size + self.best + retained
         archive = size * (turns // self.every + 1) if self.every else 0
-        return generation * (self.last + 1) + archive + (turns if self.lineage else 0)
+        return saved * (self.last + 1) + archive + (turns if self.lineage else 0)
 
 
 def reachable(population: Population, retain: Iterable[Ref] = ()) -> set[Ref]:
@@ -77,7 +77,7 @@ class Keeper:
     eager: bool = False
     notify: Notify = silent
     durable: set[Ref] = field(default_factory=set)
-    _generations: deque[set[Ref]] = field(default_factory=deque)
+    _saves: deque[set[Ref]] = field(default_factory=deque)
     _best: list[tuple[tuple[bool, float], Ref]] = field(default_factory=list)
     _archive: set[Ref] = field(default_factory=set)
     _fresh: set[Ref] = field(default_factory=set)
@@ -90,7 +90,7 @@ class Keeper:
         """Take up a population whose `durable` states are known to be whole; the others are lost if not `remakeable`."""
         self.durable = set(durable)
         self._best, self._archive = [], set()
-        self._generations = deque([set(durable)])
+        self._saves = deque([set(durable)])
         for member in population.members:
             self.see(turn for turn in member.history() if remakeable or turn.ref in durable)
         self._archive -= durable
@@ -131,13 +131,13 @@ class Keeper:
             self.engine.keep(roots)
 
     def save(self, population: Population, roots: set[Ref]) -> None:
-        """Make all of `roots` durable, as a generation, then remove what is no longer to be kept."""
+        """Make all of `roots` durable, as one save, then remove what is no longer to be kept."""
         started = time.perf_counter()
         self._write(roots)
-        self._generations.append(set(roots))
-        while len(self._generations) > self.keep.last:
-            self._generations.popleft()
-        kept = set().union(*self._generations) | self._bests() | self._lineage(population)
+        self._saves.append(set(roots))
+        while len(self._saves) > self.keep.last:
+            self._saves.popleft()
+        kept = set().union(*self._saves) | self._bests() | self._lineage(population)
         self.journal.sync()  # what is removed now must not be missed if the machine crashes and loses its last writes
         if gone := {ref for ref in self.durable if ref not in kept and not self._archived(ref)}:
             self.checkpoints.remove(gone)

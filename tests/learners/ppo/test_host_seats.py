@@ -127,7 +127,7 @@ def test_a_run_that_was_stopped_ends_in_the_same_weights(tmp_path, stopped_at):
     run("again")
     assert canonical(tmp_path / "whole") == canonical(tmp_path / "again")
     assert whole.best.turn.deviation > 0
-    assert against(tmp_path / "whole", None, "random", games=4).games == 4
+    assert against(tmp_path / "whole", None, "random", games=4).match.games == 4
 
 
 @pytest.mark.slow
@@ -153,4 +153,4 @@ def test_one_agent_of_both_seats_beats_random_play(tmp_path):
         display="none",
         folder=tmp_path / "run",
     )
-    assert against(tmp_path / "run", None, "random", games=300).score > 0.65
+    assert against(tmp_path / "run", None, "random", games=300).match.score > 0.65

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evolute.core.order import Json
-from evolute.core.population import Population, Turn, best, descent
+from evolute.core.population import Population, Turn, best
 from evolute.report.data.evaluation import evaluation_data, score_hints
 from evolute.report.data.generations import generation_data
 from evolute.report.data.members import member_row
@@ -139,8 +139,3 @@ def first_failure(population: Population) -> Turn | None:
     """The earliest turn that failed."""
     failed = [turn for member in population.members for turn in member.history() if turn.failed]
     return min(failed, key=lambda turn: (turn.ref.turn, turn.ref.member), default=None)
-
-
-def generations(turn: Turn) -> int:
-    """How often the line of descent changed members."""
-    return len(lineage(descent(turn))) - 1

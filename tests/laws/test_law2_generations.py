@@ -28,9 +28,8 @@ SETTINGS = {
 }  # fmt: skip
 ASYNC = {**SETTINGS, "mode": "async", "engine": "simulated", "simulated": {"durations": [3, 4, 5]}, "stop": {"turns": 26}}
 PARTS = 24
-"""All write points take ten minutes: a fifth of them is run, and with EVOLUTE_EVERY_POINT=1 in the environment all."""
-"""The write points of all stages, in parts that take less than a minute each."""
-EVERY = pytest.mark.slow(reason="every write point of every stage of a generation")
+"""The write points of all stages, in parts that take less than a minute each; with EVOLUTE_EVERY_POINT=1 all parts are run."""
+EVERY = pytest.mark.slow(reason="write points of every stage of a generation, a fifth of them or all")
 
 
 @pytest.fixture(scope="module")

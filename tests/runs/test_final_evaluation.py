@@ -45,6 +45,7 @@ class Misjudged:
     architecture = ()
     choices: ClassVar = {}
     rounds = (4, 16)
+    ways = (True, False)
 
     def advice(self, interval, examples):
         return ()

@@ -10,12 +10,13 @@ from populations import evolved, hparams_of, plan, reports_of
 
 import evolute
 from evolute.config.error import ConfigError
+from evolute.core.order import CONTROL_AHEAD
 from evolute.core.population import Population
 from evolute.report.data.hints import hints
 from evolute.runs.turns import TurnTable
 from evolute.store.journal import Journal
 from evolute.strategies import pbt
-from evolute.strategies.controlled import AHEAD, Controlled, evolving_plan
+from evolute.strategies.controlled import Controlled, evolving_plan
 
 
 def made(size=6, control=2):
@@ -39,7 +40,7 @@ def told_after(rounds):
         if scores is not None:
             population = population.report(reports_of(population, scores))
         state, orders = strategy.step(state, population, range(6), np.random.default_rng(number))
-        told += [number for order in orders if AHEAD in order.why]
+        told += [number for order in orders if CONTROL_AHEAD in order.why]
     return told
 
 
@@ -59,7 +60,7 @@ def test_a_run_says_that_tuning_does_not_help_and_resumes_the_same(tmp_path, sto
             return opened.canonical()
 
     evolute.run(**settings, folder=tmp_path / "whole")
-    assert journal("whole").count(AHEAD) == 1
+    assert journal("whole").count(CONTROL_AHEAD) == 1
     assert "tuning is not helping" in " ".join(hints(TurnTable.read(tmp_path / "whole")))
     stopped_at(200, lambda: evolute.run(**settings, folder=tmp_path / "stopped"))
     evolute.run(**settings, folder=tmp_path / "stopped")

@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 Json = Any
 Hparams = Mapping[str, Any]
+CONTROL_AHEAD = "control_ahead"
+"""The reason of an order that tells, once, for how many turns the control group has led, its best score and the others'."""
 LinkName = Literal["own", "teacher", "opponents"]
 """What an order may link to besides its start state."""
 

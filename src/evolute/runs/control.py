@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from evolute.core.order import Json
-from evolute.strategies.controlled import AHEAD, PATIENCE
+from evolute.core.order import CONTROL_AHEAD, Json
 
 
 def warning(reasons: Iterable[Mapping[str, Json]]) -> str | None:
     """The sentence, if an order's reasons tell that the control group is ahead; None otherwise."""
-    found = next((why[AHEAD] for why in reasons if AHEAD in why), None)
+    found = next((why[CONTROL_AHEAD] for why in reasons if CONTROL_AHEAD in why), None)
     if found is None:
         return None
-    alone, others = found
+    turns, alone, others = found
     return (
-        f"tuning is not helping: for {PATIENCE} turns the best of the control group has been ahead "
+        f"tuning is not helping: for {turns} turns the best of the control group has been ahead "
         f"({alone:.4g}, of those that evolve {others:.4g}); longer turns, or strategy=mf_pbt, make selection less greedy"
     )

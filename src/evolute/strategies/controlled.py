@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evolute.core.order import Json, Order, Ref
+from evolute.core.order import CONTROL_AHEAD, Json, Order, Ref
 from evolute.core.population import Population
 from evolute.core.protocols import Plan, Strategy
 from evolute.core.ranking import better, top
@@ -19,8 +19,6 @@ from evolute.strategies.evolution import continued_order
 
 PATIENCE = 5
 """Turns in a row that the best of the control group must lead before that is told."""
-AHEAD = "control_ahead"
-"""The key in an order's reasons under which it is told, once: the best score of the control group, and of the others."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class Controlled:
         ahead = state["ahead"] + 1 if better(alone, others) else 0
         told = ahead >= PATIENCE and bool(orders)
         if told:
-            orders = [replace(orders[0], why={**orders[0].why, AHEAD: [alone, others]}), *orders[1:]]
+            orders = [replace(orders[0], why={**orders[0].why, CONTROL_AHEAD: [PATIENCE, alone, others]}), *orders[1:]]
         return {**state, "turn": turn, "ahead": ahead, "told": told}, orders
 
 

@@ -93,18 +93,9 @@ def test_a_learnt_temperature_keeps_the_entropy_at_its_target():
     assert [report.metrics["entropy"] for report in reports] == pytest.approx([-1.0, 0.3], abs=0.2)
 
 
-@pytest.mark.slow("Pendulum at 20,000 steps in every one of five seeds, by both")
+@pytest.mark.slow(reason="Pendulum at 20,000 steps by both; benchmarks/learning.py has more seeds, and DQN on CartPole")
 @pytest.mark.parametrize("algorithm", ["sac", "td3"])
-def test_pendulum_is_learnt_in_every_seed(algorithm):
+def test_pendulum_is_learnt(algorithm):
     made = learner(algorithm, "gymnax:Pendulum-v1", widths=(64, 64), batch=128, lr=1e-3, warmup=100)
-    worker, _ = train(made, [{}] * 5, turns=4, steps=5_000, seed=31)
-    assert min(played(made, worker, Ref(member, 3)) for member in range(5)) >= -200
-
-
-@pytest.mark.slow("CartPole at 100,000 steps in every one of five seeds")
-def test_cartpole_is_learnt_in_every_seed():
-    made = learner("dqn", "cartpole")
-    worker, _ = train(made, [{}] * 5, turns=10, steps=10_000, seed=31)
-    returns = [played(made, worker, Ref(member, 9)) for member in range(5)]
-    assert min(returns) >= 400
-    assert np.mean(returns) >= 450
+    worker, _ = train(made, [{}] * 2, turns=4, steps=5_000, seed=31)
+    assert min(played(made, worker, Ref(member, 3)) for member in range(2)) >= -200

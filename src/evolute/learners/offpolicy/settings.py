@@ -87,6 +87,7 @@ class DQNSettings(ReplaySettings):
     """How DQN trains."""
 
     lr: Annotated[Natural, doc("learning rate of Adam")] = 5e-4
+    tau: Annotated[Share, doc("share of the new weights in the target networks after each update")] = 0.01
     n_step: Annotated[Number, doc("steps of the n-step return")] = 3
     batch: Annotated[Number, Evolves.LISTED, doc("rows of a minibatch")] = 128
     envs: Annotated[Number, Evolves.LISTED, doc("environments of each member")] = 4

@@ -8,6 +8,7 @@ from typing import IO
 from evolute.config.resolve import Config, plain_value
 from evolute.core.order import Order
 from evolute.core.population import Population
+from evolute.core.protocols import Sizable
 from evolute.core.rng import stream
 from evolute.core.tree import pack
 from evolute.report import formats
@@ -46,12 +47,14 @@ def _expected(parts: Parts, existing: Path | None) -> dict[str, str]:
     turns = config.stop.horizon(config.settings.interval)
     size = len(orders)
     each = _steps(config, turns or 0)
+    besides = ", besides what is noted below" if isinstance(parts.learner, Sizable) else ""
+    journal = formats.size(JOURNAL_BYTES * size * (turns or 0))
     new = f"a new folder {Path(config.settings.runs) / config.name}-N"
     return {
         "members": f"{size}, in {formats.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
         "turns": f"{turns:,} of each member, {_by_turn(config, each)}" if turns else "until the run is stopped",
         "steps": f"{size * each:,} of the whole population, {each:,} of each member" if turns else "until the run is stopped",
-        "disk": f"{_disk(config, size, turns or 0, state)}; journal {formats.size(JOURNAL_BYTES * size * (turns or 0))}",
+        "disk": f"{_disk(config, size, turns or 0, state)}{besides}; journal {journal}",
         "run": f"resumes {existing}" if existing else new,
     }
 

@@ -249,7 +249,7 @@ def test_opponents_are_refused():
 
 def test_the_size_of_buffers_is_told():
     assert footprint.check(8, 1_000_000, 100, 10**10, "sac.capacity") == (
-        "replay buffers: 8 members x 1,000,000 rows of 100 bytes: at most 1.6 GB of memory, 800 MB on disk"
+        "replay buffers: 8 members x 1,000,000 rows of 100 bytes: at most 1.6 GB of memory, and about 800 MB on disk"
     )
     text = learner("sac", "gymnax:Pendulum-v1").footprint(8, None, None)
     assert "8 members x 1,000,000 rows of 24 bytes" in text

@@ -13,7 +13,7 @@ def check(members: int, rows: int, row_bytes: int, free: int | None, key: str) -
     disk = members * rows * row_bytes
     text = f"replay buffers: {members} members x {rows:,} rows of {row_bytes:,} bytes"
     if free is None or COPIES * disk <= SHARE * free:
-        return f"{text}: at most {size(COPIES * disk)} of memory, {size(disk)} on disk"
+        return f"{text}: at most {size(COPIES * disk)} of memory, and about {size(disk)} on disk"
     fits = int(SHARE * free / (COPIES * members * row_bytes))
     raise ValueError(
         f"{text} take {size(COPIES * disk)} of memory, and {size(free)} are free: set {key} to {_rounded(fits):,} or less"

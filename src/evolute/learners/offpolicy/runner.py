@@ -1,13 +1,12 @@
-"""Where members of off-policy learners act: the protocol of runners, and what goes in and out of a turn."""
+"""What goes in and out of a turn of an off-policy learner, and where its members act."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from evolute.core.protocols import Progress
-from evolute.learners.kit.evaluation import EpisodeResults, Player
+from evolute.learners.kit import runner as kit_runner
 from evolute.learners.kit.jax_envs import EnvStates
 from evolute.learners.offpolicy.buffer import Buffer, Rows
 from evolute.learners.offpolicy.spec import ReplaySpec
@@ -35,28 +34,5 @@ class TurnResult(NamedTuple):
     error: str | None = None
 
 
-class Runner(Protocol):
-    """Runs members in JAX environments inside the program, or in environments on the host."""
-
-    @property
-    def rounds(self) -> Sequence[int]:
-        """Episodes that evaluate a member well in reasonable time, in rounds: if time is short, the first must do."""
-
-    @property
-    def time_limit(self) -> int | None:
-        """The longest an episode can be, if every turn starts its episodes afresh."""
-
-    def turn(
-        self,
-        spec: ReplaySpec,
-        states: Sequence[MemberState],
-        assignments: Sequence[Assignment],
-        ring: int,
-        progress: Progress,
-    ) -> list[TurnResult]:
-        """One turn of each member under its assignment; the last `ring` episodes of each are kept for its metrics."""
-
-    def evaluate(
-        self, spec: ReplaySpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
-    ) -> list[EpisodeResults]:
-        """Fresh episodes of each member, on a seed that all share."""
+Runner = kit_runner.Runner[ReplaySpec, MemberState, Assignment, TurnResult]
+"""Runs members in JAX environments inside the program, or in environments on the host."""

@@ -1,14 +1,14 @@
-"""Where PPO's members act: the protocol of its runners, and what goes in and out of a turn."""
+"""What goes in and out of a turn of PPO, and where its members act."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from evolute.core.order import Lineup, Match, Ref
-from evolute.core.protocols import Progress
-from evolute.learners.kit.evaluation import EpisodeResults, Player
+from evolute.learners.kit import runner as kit_runner
+from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.jax_envs import EnvStates
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
@@ -44,28 +44,5 @@ class TurnResult(NamedTuple):
     matches: tuple[Match, ...] = ()
 
 
-class Runner(Protocol):
-    """Runs members in JAX environments inside the program, or in environments on the host."""
-
-    @property
-    def rounds(self) -> Sequence[int]:
-        """Episodes that evaluate a member well in reasonable time, in rounds: if time is short, the first must do."""
-
-    @property
-    def time_limit(self) -> int | None:
-        """The longest an episode can be, if every turn starts its episodes afresh."""
-
-    def turn(
-        self,
-        spec: PPOSpec,
-        states: Sequence[MemberState],
-        assignments: Sequence[Assignment],
-        ring: int,
-        progress: Progress,
-    ) -> list[TurnResult]:
-        """One turn of each member under its assignment; the last `ring` episodes of each are kept for its metrics."""
-
-    def evaluate(
-        self, spec: PPOSpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
-    ) -> list[EpisodeResults]:
-        """Fresh episodes of each member, on a seed that all share."""
+Runner = kit_runner.Runner[PPOSpec, MemberState, Assignment, TurnResult]
+"""Runs members in JAX environments inside the program, or in environments on the host."""

@@ -1,0 +1,41 @@
+"""Where the members of a compiled learner act: what a learner asks of its runners, whatever it learns by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from evolute.core.protocols import Progress
+from evolute.learners.kit.evaluation import EpisodeResults, Player
+
+Spec_contra = TypeVar("Spec_contra", contravariant=True)
+State_contra = TypeVar("State_contra", contravariant=True)
+Assigned_contra = TypeVar("Assigned_contra", contravariant=True)
+Result = TypeVar("Result")
+
+
+class Runner(Protocol[Spec_contra, State_contra, Assigned_contra, Result]):
+    """Runs members in JAX environments inside the program, or in environments on the host."""
+
+    @property
+    def rounds(self) -> Sequence[int]:
+        """Episodes that evaluate a member well in reasonable time, in rounds: if time is short, the first must do."""
+
+    @property
+    def time_limit(self) -> int | None:
+        """The longest an episode can be, if every turn starts its episodes afresh."""
+
+    def turn(
+        self,
+        spec: Spec_contra,
+        states: Sequence[State_contra],
+        assignments: Sequence[Assigned_contra],
+        ring: int,
+        progress: Progress,
+    ) -> list[Result]:
+        """One turn of each member under its assignment; the last `ring` episodes of each are kept for its metrics."""
+
+    def evaluate(
+        self, spec: Spec_contra, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
+    ) -> list[EpisodeResults]:
+        """Fresh episodes of each member, on a seed that all share."""

@@ -199,6 +199,14 @@ def test_an_episode_that_goes_wrong_is_cut_short_and_the_next_one_begins(how):
             raise RuntimeError(pool.words[0])
 
 
+def test_failures_only_count_in_a_row():
+    turns = iter([True, True, False] * 100)
+    with staged(Sabotaged(raises, lambda seed: next(turns))) as pool:
+        assert [moves[-1][3] for moves in episodes(pool, 9)[0]] == [True, True, False] * 3
+        assert pool.failures == {}
+        assert len(pool.words) >= 6
+
+
 def test_a_game_that_always_fails_fails_its_rows_alone():
     with staged(Sabotaged(raises, lambda seed: seed == 0), seeds=(1, 2)) as pool:
         pool._tables[0]._game.when = lambda seed: True

@@ -62,6 +62,8 @@ def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | 
     if is_pettingzoo(game):
         game.close()
         return PettingZooGame(name, lambda: maker(**options))
+    if isinstance(game, HasHostEnv):
+        raise ValueError(f"{name} runs by itself, and opponents do not play in such games: a rule plays the other seats")
     return game if isinstance(game, (Game, HostGame)) else None
 
 

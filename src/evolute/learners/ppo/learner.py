@@ -70,9 +70,10 @@ class PPO:
         """Warnings: of episodes on the host, which every turn starts afresh, that may not fit into a turn; of slower code."""
         specs = [self._spec(self._full(hparams)) for hparams in examples]
         for spec in specs:
-            _check_native(spec)
+            support.check("ppo", native=spec.native)
         idle = [] if not examples else channels.idle(self.channels, specs[0].channels, self._full(examples[0]))
-        return [*self._advice_on_code(specs), *self._advice_on_episodes(interval), *idle]
+        slower = support.advice(self.settings.code, self.choices["code"], [spec.network for spec in specs])
+        return [*slower, *self._advice_on_episodes(interval), *idle]
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)
@@ -86,7 +87,7 @@ class PPO:
     ) -> tuple[list[MemberState], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
         spec = self._spec(settings[0])
-        _check_native(spec)
+        support.check("ppo", native=spec.native)
         teachers = [None if order.teacher is None else fetch(order.teacher) for order in orders]
         rows = list(zip(orders, settings, teachers, strict=True))
         assignments = [self._assignment(spec, order, values, teacher, fetch) for order, values, teacher in rows]
@@ -241,13 +242,6 @@ class PPO:
         """What a policy is made of, besides its weights."""
         return {**acting.description(spec.policy), "normalize_obs": bool(hparams["normalize_obs"]) and not spec.image}
 
-    def _advice_on_code(self, specs: Sequence[PPOSpec]) -> list[str]:
-        """A word on what is missing if XLA trains networks for which there is machine code; runs that chose XLA know it."""
-        slower = self.settings.code == "auto" and self.choices["code"] == "xla"
-        if not slower or not any(support.applies(spec.network) for spec in specs):
-            return []
-        return [f"training with XLA alone, which is slower than machine code: {support.missing()}"]
-
     def _advice_on_episodes(self, interval: int) -> list[str]:
         limit, each = self.runner.time_limit, interval // self.settings.envs
         if self.settings.fitness == "evaluation" or limit is None or each >= limit:
@@ -280,12 +274,6 @@ class PPO:
             results = runner.evaluate(spec, players, episodes, greedy=self.settings.greedy, seed=seed, progress=at_end)
             for row, result in zip(rows, results, strict=True):
                 returns[row][name] = float(np.mean(result.returns))
-
-
-def _check_native(spec: PPOSpec) -> None:
-    """A run keeps to the code it began with, since other code gives other bits."""
-    if spec.native and (reason := support.missing()):
-        raise ValueError(f"these networks are to be trained by machine code (ppo.code=native), but {reason}")
 
 
 def traced(hparams: Hparams, used: Sequence[str] = ()) -> Traced:

@@ -64,7 +64,7 @@ def by_bandits(rounds: int, interval: int) -> Pick:
         drawn: dict[str, list[int]] = {}
         for name, param in layout.categories.items():
             bandit = Bandit(len(param.values), rounds)
-            now = np.array(memory["weights"][name]) if memory else bandit.fresh()
+            now = bandit.widened(np.array(memory["weights"][name])) if memory else bandit.fresh()
             if rewards := _rewards(turns, name, param, rows, RECENT * len(population), interval):
                 now = bandit.learn(now, rewards, len(population))
             weights[name] = [float(weight) for weight in now]

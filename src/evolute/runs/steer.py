@@ -64,10 +64,6 @@ def worded(folder: Path, words: Sequence[str], *, turn: int = 0) -> Request:
 
 def ask(folder: Path, request: Request, *, later: bool = False) -> str:
     """Leave a request for the run, and return its name; `later` also if nobody trains it now."""
-    with contextlib.closing(Journal.read(folder)) as journal:
-        ended = journal.meta.ended
-    if ended is not None:
-        raise StoreError(f"{folder} has {ended}: `{typed('resume', folder)} -m stop.turns=…` trains it on")
     if not later and holder(folder) is None:
         raise StoreError(f"nobody trains {folder} now: --no-wait leaves the request for `{typed('resume', folder)}`")
     return RequestFolder(folder).put(request.to_json())

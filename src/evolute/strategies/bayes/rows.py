@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
 import numpy as np
 
 from evolute.core.order import Hparams
+from evolute.core.param import Param
 from evolute.core.population import Member, Population, Turn
-from evolute.core.space import Space
 from evolute.strategies.bayes.points import Array, Layout, Points
 
 FAR = 100.0
@@ -58,11 +58,19 @@ class Rows:
             return np.clip((np.asarray(score, dtype=np.float64) / 2 - low) / (high - low), -FAR, FAR)
 
 
-def newest_rows(population: Population, space: Space, *, interval: int, limit: int, since: Sequence[int] | None = None) -> Rows:
+def newest_rows(
+    population: Population,
+    *,
+    interval: int,
+    limit: int,
+    since: Sequence[int] | None = None,
+    inside: Mapping[str, Param] | None = None,
+) -> Rows:
     """The last `limit` informative turns of all members, with gains per `interval` steps; `since` is a turn for each slot.
 
-    Turns with values outside the space, whose bounds have changed since, are left out.
+    Turns with values that are not `inside` a space, whose bounds have changed since, are left out.
     """
+    space = inside or {}
     first = [0] * len(population) if since is None else since
     histories = [_since(member, turn) for member, turn in zip(population.members, first, strict=True)]
     merged = heapq.merge(*histories, key=lambda turn: -turn.order.turn)
@@ -98,7 +106,7 @@ def _informative(turn: Turn) -> bool:
     return turn.failed or _finite(turn.report.metrics.get("score"))
 
 
-def _inside(turn: Turn, space: Space) -> bool:
+def _inside(turn: Turn, space: Mapping[str, Param]) -> bool:
     return all(param.contains(turn.order.hparams[name]) for name, param in space.items())
 
 

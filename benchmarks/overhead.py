@@ -1,8 +1,8 @@
 """What Evolute itself costs per member-turn: strategy, journal and states around a learner that does nothing.
 
 Also: whether that cost stays flat over 10,000 turns, what making states durable costs when turns take a second, what looking
-for requests costs, how long imports take, and the same no-op population under Ray Tune's PBT, in a virtual environment of its own, in the same
-run. Run it with `python benchmarks/overhead.py`; `--without-ray` leaves the peer out.
+for requests costs, how long imports take, and the same no-op population under Ray Tune's PBT, in a virtual environment of its
+own, in the same run. Run it with `python benchmarks/overhead.py`; `--without-ray` leaves the peer out.
 """
 
 from __future__ import annotations

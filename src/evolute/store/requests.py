@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from evolute.core.order import Json
@@ -63,7 +64,7 @@ class RequestFolder:
             raise StoreError(f"cannot write a request to {self._place}: {error.strerror}") from error
         return name
 
-    @property
+    @cached_property
     def _place(self) -> Path:
         return self.folder / FOLDER
 

@@ -184,6 +184,26 @@ def show(
 
 
 @app.command()
+def steer(
+    folder: RunFolder,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="REQUEST…", help="pin M | unpin M | clone FROM TO | set M NAME=VALUE… | bounds 'NAME=log[1e-5, 1e-3]'…"
+        ),
+    ],
+    turn: Annotated[int, typer.Option("--turn", min=0, help="Not before this many turns of the member have finished.")] = 0,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Leave the request, also for a run that is resumed later.")
+    ] = False,
+) -> None:
+    """Steer a run while it trains: pin a member, clone one into another, set values, or change the bounds of a range."""
+    from evolute.cli.steer import steer
+
+    steer(located(folder), words, turn=turn, wait=not no_wait)
+
+
+@app.command()
 def export(
     folder: RunFolder,
     path: Annotated[

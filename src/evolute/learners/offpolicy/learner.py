@@ -102,7 +102,7 @@ class OffPolicy:
             MemberState(result.train, result.envs, buffer.extended(result.rows, self._room(order)), self._about(spec, values))
             for result, buffer, order, values in zip(results, buffers, orders, settings, strict=True)
         ]
-        scores: list[float | None] = [None] * len(orders)
+        scores: list[tuple[float, float | None] | None] = [None] * len(orders)
         if self.settings.fitness == "evaluation":
             scores = self._evaluated(spec, after, orders, progress)
         outcomes = [
@@ -185,9 +185,9 @@ class OffPolicy:
 
     def _evaluated(
         self, spec: ReplaySpec, states: Sequence[MemberState], orders: Sequence[Order], progress: Progress
-    ) -> list[float | None]:
-        """The mean return of each member over episodes whose seeds depend on the turn alone."""
-        scores: list[float | None] = [None] * len(orders)
+    ) -> list[tuple[float, float | None] | None]:
+        """The mean return of each member, and its standard error, over episodes whose seeds depend on the turn alone."""
+        scores: list[tuple[float, float | None] | None] = [None] * len(orders)
         for turn in sorted({order.turn for order in orders}):
             rows = [row for row, order in enumerate(orders) if order.turn == turn]
             seed = derive(SHARED_SEED, "evaluation", turn)
@@ -196,10 +196,12 @@ class OffPolicy:
                 spec, players, self.settings.episodes, greedy=True, seed=seed, progress=lambda share, note: progress(1.0, note)
             )
             for row, result in zip(rows, results, strict=True):
-                scores[row] = float(np.mean(result.returns))
+                scores[row] = float(np.mean(result.returns)), episode_stats.error_of_mean(result.returns)
         return scores
 
-    def _outcome(self, result: TurnResult, state: MemberState, score: float | None, steps: int) -> Outcome:
+    def _outcome(
+        self, result: TurnResult, state: MemberState, evaluated: tuple[float, float | None] | None, steps: int
+    ) -> Outcome:
         """The metrics of a turn; the score is the mean return of its last training episodes, or of an evaluation."""
         stats = result.stats
         if result.error is not None:
@@ -209,10 +211,12 @@ class OffPolicy:
             return Outcome(error="losses or weights are no longer finite numbers: the learning rate may be too high")
         returned, mean_length = episode_stats.means(stats.episodes)
         mean_return = None if returned is None else returned[0]
+        score, error = (mean_return, episode_stats.standard_error(stats.episodes)) if evaluated is None else evaluated
         means = dict(zip(METRICS, stats.sums / max(int(stats.made), 1), strict=True))
         learning = {name: float(means[name]) if stats.made else None for name in REPORTED[self.algorithm]}
         metrics: dict[str, Any] = {
-            "score": mean_return if score is None else score,
+            "score": score,
+            "score_error": error,
             "return": mean_return,
             "episode_length": mean_length,
             "episodes": int(stats.episodes.count),

@@ -98,7 +98,7 @@ class PPO:
             MemberState(result.train, result.envs, self._about(spec, values))
             for result, values in zip(results, settings, strict=True)
         ]
-        returns: list[dict[str, float]] = [{} for _ in orders]
+        returns: list[dict[str, float | None]] = [{} for _ in orders]
         if self.settings.fitness == "evaluation":
             self._evaluate(self.runner, self.settings.episodes, "score", returns, spec, after, orders, progress)
         if self.test_runner is not None:
@@ -256,7 +256,7 @@ class PPO:
         runner: Runner,
         episodes: int,
         name: str,
-        returns: Sequence[dict[str, float]],
+        returns: Sequence[dict[str, float | None]],
         spec: PPOSpec,
         states: Sequence[MemberState],
         orders: Sequence[Order],
@@ -274,6 +274,8 @@ class PPO:
             results = runner.evaluate(spec, players, episodes, greedy=self.settings.greedy, seed=seed, progress=at_end)
             for row, result in zip(rows, results, strict=True):
                 returns[row][name] = float(np.mean(result.returns))
+                if name == "score":
+                    returns[row]["score_error"] = episode_stats.error_of_mean(result.returns)
 
 
 def traced(hparams: Hparams, used: Sequence[str] = ()) -> Traced:
@@ -306,7 +308,7 @@ def _trouble(suspect: int, env: int, step: int) -> str:
     return f"{text}: the learning rate may be too high" if "network" in SUSPECTS[suspect] else text
 
 
-def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], steps: int) -> Outcome:
+def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float | None], steps: int) -> Outcome:
     """The metrics of a turn; the score is the mean return of its last training episodes, or that among `returns`."""
     stats = result.stats
     if result.error is not None:
@@ -322,6 +324,7 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
     losses = {name: float(means[name]) for name in reported(spec)}
     metrics: dict[str, Any] = {
         "score": mean_return,
+        "score_error": episode_stats.standard_error(stats.episodes),
         "return": mean_return,
         "episode_length": mean_length,
         "episodes": int(stats.episodes.count),
@@ -331,5 +334,6 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
     }
     if spec.game:
         metrics["score"] = None  # members of a game are compared by ratings
+        del metrics["score_error"]
         metrics["result"] = np.mean([match.score for match in result.matches]) if result.matches else None
     return Outcome(metrics, steps, result.matches)

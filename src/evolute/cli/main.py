@@ -190,11 +190,17 @@ def export(
         Path | None, typer.Argument(metavar="FILE", help="File to write; by default policy.npz, or policy.zip for sb3.")
     ] = None,
     member: Slot = None,
+    front: Annotated[
+        bool, typer.Option("--front", help="Export all of the front of a run with several objectives, into a folder.")
+    ] = False,
 ) -> None:
     """Export a policy for use without Evolute. It needs numpy alone, or is a zip of Stable-Baselines3."""
     from evolute.cli import policy
 
-    policy.export(located(folder), path, member)
+    if front:
+        policy.export_front(located(folder), path)
+    else:
+        policy.export(located(folder), path, member)
 
 
 @app.command()

@@ -42,6 +42,24 @@ def export(folder: Path, path: Path | None, member: int | None) -> None:
         print("it samples its actions, which did better after the run than the likeliest ones")
 
 
+def export_front(folder: Path, target: Path | None) -> None:
+    """Write the policy of each that is on a run's front into a folder, and say what each reached."""
+    run = _opened(folder)[0]
+    if not run.front:
+        raise ConfigError(f"{folder} has no front: it is a run with one score; objectives=[…] makes runs with several")
+    target = target or Path("front")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for agent in run.front:
+            policy = exportable(agent)
+            path = target / f"policy-m{agent.member}-t{agent.turn.ref.turn}{policy.suffix}"
+            policy.save(path)
+            reached = zip(run.meta.objectives, agent.objectives, strict=True)
+            print(f"wrote {path}: {', '.join(f'{name} {formats.number(value)}' for name, value in reached)}")
+    except OSError as error:
+        raise StoreError(f"cannot write into {target}: {error.strerror}") from error
+
+
 def play(
     folder: Path, member: int | None, *, episodes: int | None, seed: int, video: Path | None, sample: bool | None, as_json: bool
 ) -> None:
@@ -84,6 +102,10 @@ def play(
 
 
 def _agent(folder: Path, member: int | None) -> tuple[Agent, Config]:
-    config = remembered(folder)
-    run = Run.open(folder, assembled(config, choices_of(folder), to_train=False).learner)
+    run, config = _opened(folder)
     return chosen(run, member), config
+
+
+def _opened(folder: Path) -> tuple[Run, Config]:
+    config = remembered(folder)
+    return Run.open(folder, assembled(config, choices_of(folder), to_train=False).learner), config

@@ -117,7 +117,9 @@ class Loop:
         self._check(drafts, ready)
         orders = [self._stamp(order) for order in drafts]
         self.journal.decide(number, orders, state)
-        self.position = replace(self.position, population=self.population.order(orders), state=state, decisions=number + 1)
+        self.position = replace(
+            self.position, population=self.population.order(orders).keeping(state), state=state, decisions=number + 1
+        )
         self.notify(Decided(orders, self.population))
         self.engine.submit(orders)
 

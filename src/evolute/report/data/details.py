@@ -8,6 +8,7 @@ from typing import Any
 from evolute.core.order import Json
 from evolute.core.population import Population, Turn, best
 from evolute.report.data.evaluation import evaluation_data, score_hints
+from evolute.report.data.front import front_rows
 from evolute.report.data.generations import generation_data
 from evolute.report.data.members import member_row
 from evolute.report.data.proposals import proposals
@@ -35,6 +36,8 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "members": [member_row(member) for member in run.population.members],
         "proposals": proposals(run.population),
         "generations": generation_data(TurnTable.read(run.folder)) if _has_generations(run.population) else [],
+        "objectives": list(run.meta.objectives),
+        "front": front_rows(run.population),
         "best": None,
         "hints": [],
         "ratings": ratings(run),
@@ -61,6 +64,7 @@ def agent(one: Agent) -> dict[str, Json]:
         "member": one.member,
         "turn": one.turn.ref.turn,
         "score": one.score,
+        "objectives": list(one.objectives),
         "steps": one.turn.steps,
         "metrics": dict(one.turn.report.metrics),
         "hparams": dict(one.hparams),

@@ -26,7 +26,7 @@ from evolute.testing import check_strategy
 NUMBERS = Space({"lr": Float(1e-5, 1e-1, log=True), "mix": Float(0.0, 1.0)})
 
 
-@pytest.mark.parametrize("name", ["pbt", "winner_takes_all", "pb2", "pb2_mix", "bg_pbt"])
+@pytest.mark.parametrize("name", ["pbt", "winner_takes_all", "pb2", "pb2_mix", "bg_pbt", "ga", "nsga2"])
 def test_strategies_keep_the_laws_with_several_objectives(name):
     check_strategy(getattr(strategies, name), lambda worker: simulated(worker, None), NUMBERS, sizes=(1, 4), objectives=True)
 

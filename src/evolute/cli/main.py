@@ -410,8 +410,8 @@ def _expected(error: Exception) -> bool:
     """Whether this error explains itself in a sentence: a bad config, a full disk, a lock, or that all members failed."""
     from evolute.config.error import ConfigError
     from evolute.core.loop import AllFailedError
-    from evolute.core.protocols import EngineError
+    from evolute.core.protocols import EngineError, LinkError
     from evolute.core.resume import RemakeError
     from evolute.store.error import StoreError
 
-    return isinstance(error, (ConfigError, StoreError, AllFailedError, EngineError, RemakeError))
+    return isinstance(error, (ConfigError, StoreError, AllFailedError, EngineError, LinkError, RemakeError))

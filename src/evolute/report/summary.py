@@ -27,7 +27,7 @@ COLOURS = {"finished": "green", "running": "cyan", "unfinished": "yellow"}
 
 def summary(data: dict[str, Json]) -> RenderableType:
     """What a person wants to know when a run ends."""
-    agent = [front_table(data)] if data["front"] else _agent("best", data["best"], short=True)
+    agent: Iterable[RenderableType] = [front_table(data)] if data["front"] else _agent("best", data["best"], short=True)
     rated = [ratings_table(data["ratings"])] if data["ratings"]["members"] else []
     return Group(_headline(data), *agent, *rated, *_incidents(data), *_hints(data), _commands(data))
 
@@ -170,7 +170,8 @@ def _shortened(lines: list[str], *, short: bool) -> Iterator[Text]:
 
 
 def _incidents(data: dict[str, Json]) -> Iterator[Text]:
-    yield Text(f"inherited {formats.count(data['inherited'], 'time')}")
+    kept = f"; the archive has {formats.count(len(data['archive']), 'state')}" if data["archive"] else ""
+    yield Text(f"inherited {formats.count(data['inherited'], 'time')}{kept}")
     if data["failed"]:
         text = (
             f"{formats.count(data['failed'], 'turn')} failed; {formats.count(data['rescued'], 'member')} replaced from a donor"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,6 +39,7 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "generations": generation_data(TurnTable.read(run.folder)) if _has_generations(run.population) else [],
         "objectives": list(run.meta.objectives),
         "front": front_rows(run.population),
+        "archive": [list(ref) for ref in run.population.archive],
         "best": None,
         "hints": [],
         "ratings": ratings(run),
@@ -122,9 +124,13 @@ def disk(run: Run) -> dict[str, int]:
 
 
 def retained_at_most(identity: Json, size: int) -> int:
-    """How many states a strategy may retain: a pool of opponents, and candidates that wait for the end of a rung."""
+    """How many states a strategy may retain: a pool of opponents, an archive, or candidates that wait on a rung."""
     pool = identity.get("opponents.capacity", 0) if identity.get("opponents") else 0
     name, settings = identity.get("strategy") or (None, dict[str, Json]())
+    if name in ("ga", "nsga2"):
+        return int(pool) + int(settings.get("archive") or size)
+    if name == "map_elites":
+        return int(pool) + math.prod(int(count) for _, _, count in settings["cells"].values())
     if name != "bg_pbt":
         return int(pool)
     counts = settings.get("candidates") or 3 * size

@@ -19,13 +19,15 @@ def reported(goal, **metrics):
 
 def test_a_text_adds_up_metrics_with_their_signs():
     assert terms("return+-cost") == [Term("return", 1.0), Term("cost", -1.0)]
+    assert terms("0.025*return + -2*cost+ .5 * x") == [Term("return", 0.025), Term("cost", -2.0), Term("x", 0.5)]
+    assert terms("1e-2*return") == [Term("return", 0.01)]
     assert terms("- loss") == [Term("loss", -1.0)]
     assert terms("eval-return") == [Term("eval-return", 1.0)]
 
 
-@pytest.mark.parametrize("text", ["", "-", "a+", "+a"])
+@pytest.mark.parametrize("text", ["", "-", "a+", "+a", "2*", "-  "])
 def test_a_metric_needs_a_name(text):
-    with pytest.raises(ValueError, match="adds up metrics by their names"):
+    with pytest.raises(ValueError, match="should add up metrics by their names"):
         terms(text)
 
 

@@ -221,6 +221,9 @@ def play(
         str | None,
         typer.Option("--against", metavar="RUN|BOT|human", help="In a game: whom to play, the best of a run, a bot, or you."),
     ] = None,
+    ends: Annotated[
+        bool, typer.Option("--ends", help="With --video: record both ends of the front of a run with several objectives.")
+    ] = False,
     as_json: PrintJson = False,
 ) -> None:
     """Evaluate a member in fresh episodes and print its returns. In a game, let it play --against a run, a bot or you."""
@@ -234,6 +237,9 @@ def play(
         return
     from evolute.cli import policy
 
+    if ends:
+        policy.film_ends(located(folder), video or film, seed=seed)
+        return
     policy.play(located(folder), member, episodes=episodes, seed=seed, video=video or film, sample=sample, as_json=as_json)
 
 

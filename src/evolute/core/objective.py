@@ -1,11 +1,12 @@
 """What members are compared by: a metric, several added up, or several objectives at once.
 
-`return`, `-loss` and `return+-cost` are one number each; a minus sign turns a metric around, so that more is always better.
+`return`, `-loss` and `0.1*return+-cost` are one number each; a minus sign turns a metric around, so that more is always better.
 Several such texts are objectives: a member is then better than another only if it is in all of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -13,21 +14,22 @@ Goal = str | tuple[str, ...]
 """One number to maximise, or several objectives; the score is their sum then, which is highest somewhere on the front."""
 
 
+TERM = re.compile(r"\s*(-?)\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?)\s*\*)?\s*(\S.*?)\s*")
+
+
 class Term(NamedTuple):
-    """A metric, and its sign."""
+    """A metric, and what it is multiplied by."""
 
     metric: str
-    sign: float
+    factor: float
 
 
 def terms(text: str) -> list[Term]:
     """The metrics that a text adds up; raises ValueError if there is none, or one without a name."""
-    found = [
-        Term(part.strip().removeprefix("-").strip(), -1.0 if part.strip().startswith("-") else 1.0) for part in text.split("+")
-    ]
-    if any(not term.metric for term in found):
-        raise ValueError(f"{text!r} adds up metrics by their names, as in return, -loss or return+-cost")
-    return found
+    found = [TERM.fullmatch(part) for part in text.split("+")]
+    if None in found:
+        raise ValueError(f"{text!r} should add up metrics by their names, as in return, -loss or 0.1*return+-cost")
+    return [Term(one[3], (-1.0 if one[1] else 1.0) * float(one[2] or 1)) for one in found if one is not None]
 
 
 def parse_objectives(value: Any) -> list[str]:
@@ -46,7 +48,7 @@ def parse_objectives(value: Any) -> list[str]:
 
 def total(text: str, values: Mapping[str, float | None]) -> float | None:
     """What a text adds up to; None if one of its metrics is."""
-    parts = [(term.sign, values[term.metric]) for term in terms(text)]
+    parts = [(term.factor, values[term.metric]) for term in terms(text)]
     if any(value is None for _, value in parts):
         return None
-    return sum(sign * value for sign, value in parts if value is not None)
+    return sum(factor * value for factor, value in parts if value is not None)

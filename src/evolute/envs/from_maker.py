@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import gymnasium
@@ -18,6 +17,7 @@ from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.host_vector import VectorHostEnv
 from evolute.envs.interface import HostEnv, JaxEnv
 from evolute.envs.jax_wrappers import TimeLimit
+from evolute.envs.maker import call_maker, maker_of
 from evolute.envs.pettingzoo_game import PettingZooGame, is_pettingzoo
 
 
@@ -45,11 +45,6 @@ def from_maker(
     return _checked(name, env, time_limit, action_repeat)
 
 
-def maker_of(name: str) -> Any:
-    """What makes one of our own environments, or what `package.module:make` names."""
-    return ours()[name].make if name in ours() else resolve("envs", name)
-
-
 def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> Game | HostGame | None:
     """The game that a maker returns when it is called with the options, as in `from_maker`; None if it makes no game.
 
@@ -72,21 +67,6 @@ def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | 
 def refuse_game(name: str, game: Game | HostGame) -> NoReturn:
     """Raise the error for a game where an environment with one seat is needed."""
     raise ValueError(f"{name} is a game with {len(game.teams)} seats: say who plays, as in opponents=history")
-
-
-def call_maker(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """What a maker returns. Whatever it raises becomes a ValueError of one sentence, with file and line."""
-    try:
-        inspect.signature(maker).bind(**options)
-    except TypeError as error:
-        takes = ", ".join(inspect.signature(maker).parameters) or "none"
-        raise ValueError(f"environment {name!r} with the options {dict(options)}: {error}; it takes {takes}") from error
-    try:
-        return maker(**options)
-    except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        what = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
-        raise ValueError(f"environment {name!r} with the options {dict(options)} raised {what}") from error
 
 
 def _checked(name: str, env: Any, time_limit: int | None, action_repeat: int) -> JaxEnv | HostEnv:

@@ -71,7 +71,8 @@ def generations(spec: ESSpec, env: JaxEnv, row: Row, inputs: Inputs, count: jax.
 
     def goes_on(carried: tuple[jax.Array, Row]) -> jax.Array:
         done, row = carried
-        return (done < count) & (row.stats.used < inputs.budget) & (row.stats.finite > 0)
+        more: jax.Array = (done < count) & (row.stats.used < inputs.budget) & (row.stats.finite > 0)
+        return more
 
     def one(carried: tuple[jax.Array, Row]) -> tuple[jax.Array, Row]:
         done, row = carried
@@ -141,7 +142,8 @@ def play(spec: ESSpec, env: JaxEnv, vectors: jax.Array, moments: Moments, normal
 
     def runs(carried: tuple[Any, ...]) -> jax.Array:
         time, _, _, alive, _ = carried
-        return jnp.any(alive) & (time < LIMIT)
+        more: jax.Array = jnp.any(alive) & (time < LIMIT)
+        return more
 
     def step(carried: tuple[Any, ...]) -> tuple[Any, ...]:
         time, states, obs, alive, played = carried

@@ -320,6 +320,10 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float | No
     returned, mean_length = episode_stats.means(stats.episodes)
     mean_return = None if returned is None else returned[0]
     by_channel = {f"return.{name}": returned and returned[place] for place, name in enumerate(spec.channels)}
+    by_channel |= {
+        f"per_step.{name}": returned and mean_length and returned[place] / mean_length
+        for place, name in enumerate(spec.channels)
+    }
     means = dict(zip(LOSSES, stats.losses / max(stats.updates, 1), strict=True))
     losses = {name: float(means[name]) for name in reported(spec)}
     metrics: dict[str, Any] = {

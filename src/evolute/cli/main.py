@@ -276,6 +276,26 @@ def envs(
     listed(source, as_json=as_json)
 
 
+@app.command(name="check-game")
+def check_game(
+    game: Annotated[
+        str | None, typer.Argument(metavar="GAME", help="The command that starts the game, or a port that it connects to.")
+    ] = None,
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Episodes of each seat to play.")] = 4,
+    limit: Annotated[float, typer.Option("--limit", min=1, help="Seconds that they may take.")] = 120.0,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of all messages instead.")] = False,
+) -> None:
+    """Check a game that connects over a local socket. It is played with random actions."""
+    from evolute.cli import check_game
+
+    if schema:
+        check_game.print_schema()
+    elif game is None:
+        raise typer.BadParameter("name a command or a port, or --schema", param_hint="GAME")
+    else:
+        check_game.check(game, episodes=episodes, limit=limit)
+
+
 @app.command()
 def plot(
     folder: RunFolder,

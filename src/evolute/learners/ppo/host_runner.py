@@ -96,6 +96,7 @@ class HostTurn:
             keys=self.keys,
             greedy=False,
             progress=self.progress,
+            lagged=spec.lagged,
         )
         collector = Collector(vector, policy, self.episodes, spec.unroll)
         function, name = partial(host_turn.update, spec), ("update", spec)

@@ -146,6 +146,14 @@ class Pool(Protocol):
 
 
 @runtime_checkable
+class Separable(Protocol):
+    """A HostEnv whose copies have nothing to do with one another, so that each can be stepped anywhere."""
+
+    def row(self, seed: int) -> Vector:
+        """One copy alone: its episodes are those that it would have among others."""
+
+
+@runtime_checkable
 class Paced(Protocol):
     """A HostEnv whose copies can move each at its own pace."""
 

@@ -17,7 +17,7 @@ from evolute.learners.ppo.settings import CriticSettings, Natural, Number, Share
 class A2CSettings(CriticSettings):
     """How A2C trains. With a lambda of 1, advantages are those of n-step returns."""
 
-    lr: Annotated[Natural, doc("learning rate of Adam")] = 1e-3
+    lr: Annotated[Natural, doc("learning rate of Adam")] = 2e-3
     gae_lambda: Annotated[Share, doc("lambda of generalised advantage estimation (GAE); 1: n-step returns")] = 1.0
     envs: Annotated[Number, Evolves.LISTED, doc("environments of each member")] = 16
     unroll: Annotated[Number, Evolves.LISTED, doc("steps of each environment in a rollout")] = 5

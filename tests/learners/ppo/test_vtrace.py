@@ -220,7 +220,7 @@ def test_one_update_with_vtrace_on_own_actions_is_ppos():
     assert np.abs(np.asarray(wanted) - vector).max() > 1e-3
 
 
-@pytest.mark.parametrize("squash", [False, True])
+@pytest.mark.parametrize("squash", [False, pytest.param(True, marks=pytest.mark.slow("the same behind tanh"))])
 def test_log_probabilities_are_those_recorded_when_acting(squash):
     """Also of a Gaussian with a deviation that has changed since: by what is known now they would be others."""
     actions = Gaussian((-9.0, -9.0), (9.0, 9.0), (2,), squash=squash)

@@ -66,7 +66,7 @@ def log_probs(spec: PolicySpec, weights: Weights, outputs: jax.Array, action: ja
     return spec.distribution.log_prob_and_entropy(weights, outputs.T, action.T)[0]
 
 
-def _draw(spec: PolicySpec, noise: jax.Array, key: jax.Array, number: jax.Array) -> jax.Array:
+def draw(spec: PolicySpec, noise: jax.Array, key: jax.Array, number: jax.Array) -> jax.Array:
     """One member's noise in the steps of the rollout of this number: [time, env, …]."""
     return spec.actions.noise(jax.random.fold_in(jax.random.wrap_key_data(key), number), noise.shape[:2])
 
@@ -109,7 +109,7 @@ class HostPolicy:
         if not self.greedy or not number:
             call = self.programs.call
             name = ("draw", self.spec, self.acted.action_outputs.shape[1])
-            function = partial(_draw, self.spec)
+            function = partial(draw, self.spec)
             self.noise = call(name, function, self.rows, self.noise, self.keys, np.int32(number), self.progress)
         self.inputs = self._placed((*players, self.noise))
 

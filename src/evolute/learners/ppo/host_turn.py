@@ -20,7 +20,7 @@ from evolute.learners.ppo.update import improve
 
 
 class Row(NamedTuple):
-    """A member during a turn: its train state, its running discounted returns [env], and sums of losses."""
+    """A member during a turn: its train state, its running discounted returns [env(, channel)], and sums of losses."""
 
     train: TrainState
     discounted: Any
@@ -98,7 +98,7 @@ def _log_prob(spec: PPOSpec, train: TrainState, weights: Weights, trajectory: Tr
 
 
 def _values(spec: PPOSpec, train: TrainState, weights: Weights, trajectory: Trajectory, h: Traced) -> jax.Array:
-    """The values of all observations, [time + 1, env]."""
+    """The values of all observations, [time + 1, env(, channel)]."""
     grid = trajectory.obs.shape[:2]
     flat = trajectory.obs.reshape((-1, *trajectory.obs.shape[2:]))
     seen = acting.preprocessing(spec.policy, train.obs, h.normalize_obs)(flat)
@@ -106,4 +106,5 @@ def _values(spec: PPOSpec, train: TrainState, weights: Weights, trajectory: Traj
         seen = seen.reshape((*grid, *seen.shape[1:]))
         return networks.along(spec.network, weights, seen, trajectory.first, trajectory.memory)[1]
     memory = jnp.zeros((flat.shape[0], spec.network.units))
-    return networks.value(spec.network, weights, seen, memory).reshape(grid)
+    values = networks.value(spec.network, weights, seen, memory)
+    return values.reshape((*grid, *values.shape[1:]))

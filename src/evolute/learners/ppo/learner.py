@@ -27,6 +27,7 @@ from evolute.learners.ppo.game_runner import GameRunner
 from evolute.learners.ppo.guests import check_guest, guest_from
 from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.loss import LOSSES, reported
+from evolute.learners.ppo.pace import TOGETHER, PaceSpec
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
 from evolute.learners.ppo.settings import (
     ARCHITECTURE,
@@ -70,8 +71,11 @@ class PPO:
     bots: tuple[str, ...] = ()
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
+    pace: PaceSpec = TOGETHER
     together: bool = True
     repeatable: bool = True
+    notes: tuple[str, ...] = ()
+    """What a user should know about the environment before training."""
     links: tuple[LinkName, ...] = ()
     architecture: tuple[str, ...] = ARCHITECTURE
     policy_suffix: str = Policy.suffix
@@ -88,7 +92,7 @@ class PPO:
             if not examples
             else channels.idle(self.channels, specs[0].channels, self._full(examples[0]), self.algorithm.name)
         )
-        return [*self._advice_on_code(specs), *self._advice_on_episodes(interval), *idle]
+        return [*self.notes, *self._advice_on_code(specs), *self._advice_on_episodes(interval), *idle]
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)
@@ -254,12 +258,15 @@ class PPO:
             native=self.choices["code"] == "native" and support.applies(spec.network),
             estimate="vtrace" if self._corrected else self.algorithm.estimate,
             objective=self.algorithm.objective,
+            lagged=self.pace.lagged,
         )
 
     @property
     def _corrected(self) -> bool:
         """Whether V-trace corrects for rollouts of older policies."""
-        return isinstance(self.settings, CriticSettings) and self.settings.correct == "vtrace"
+        if not isinstance(self.settings, CriticSettings):
+            return False
+        return self.settings.correct == "vtrace" or (self.settings.correct == "auto" and self.pace.pace == "free")
 
     def _init(self, order: Order) -> MemberState:
         full = self._full(order.hparams)
@@ -377,6 +384,7 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
         "episodes": int(stats.episodes.count),
         **by_channel,
         **losses,
+        **result.metrics,
         **returns,
     }
     if spec.game:

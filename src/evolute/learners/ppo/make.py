@@ -9,10 +9,11 @@ from typing import Any
 
 from evolute.core.order import Json, LinkName
 from evolute.core.protocols import Learner
+from evolute.envs.actors import Actors
 from evolute.envs.host_game import HostGame
-from evolute.envs.interface import HostEnv, channels_of
+from evolute.envs.interface import HostEnv, JaxEnv, Paced, Separable, channels_of
 from evolute.envs.make import make_env, make_game, resolve_name, spec_for_testing
-from evolute.envs.spec import EnvSpec, GameSpec
+from evolute.envs.spec import ActorSpec, EnvSpec, GameSpec
 from evolute.learners.kit.arena import has_legal, lineup_numbers
 from evolute.learners.kit.native import support
 from evolute.learners.kit.programs import Programs
@@ -22,6 +23,9 @@ from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.host_runner import HostRunner
 from evolute.learners.ppo.jax_runner import JaxRunner
 from evolute.learners.ppo.learner import PPO
+from evolute.learners.ppo.pace import TOGETHER, PaceSpec, pace_of, without_actors
+from evolute.learners.ppo.paced_runner import PacedRunner
+from evolute.learners.ppo.runner import Runner
 from evolute.learners.ppo.settings import OnPolicySettings
 
 
@@ -39,20 +43,39 @@ def make(algorithm: Algorithm, env: EnvSpec, settings: OnPolicySettings) -> Lear
     if settings.test_episodes and unseen is None:
         asked = f"{algorithm.name}.test_episodes={settings.test_episodes}"
         raise ValueError(f"{asked}: {name} has no levels to test on, as procgen:… has")
-    runner = HostRunner(programs, train_env) if isinstance(train_env, HostEnv) else JaxRunner(programs, train_env)
+    pace = pace_of(train_env, settings, spec.actors, algorithm.name)
+    notes = _notes(spec, train_env)
     test_env = make_env(unseen) if settings.test_episodes and unseen is not None else None
     return PPO(
-        runner,
+        _runner(programs, train_env, pace, spec.actors),
         train_env.observation_space,
         train_env.action_space,
         settings,
         choices,
         algorithm,
         masked=isinstance(train_env, HostEnv),
-        channels=() if isinstance(train_env, HostEnv) else channels_of(train_env),
+        channels=channels_of(train_env),
         test_runner=HostRunner(programs, test_env) if isinstance(test_env, HostEnv) else None,
         links=_links(algorithm, settings),
+        pace=pace,
+        repeatable=pace.pace != "free" and not (isinstance(train_env, Paced) and not train_env.repeatable),
+        notes=notes,
     )
+
+
+def _runner(programs: Programs, env: JaxEnv | HostEnv, pace: PaceSpec, actors: ActorSpec) -> Runner:
+    if not isinstance(env, HostEnv):
+        return JaxRunner(programs, env)
+    crew = Actors(env, actors.count, actors.limit) if actors.count and isinstance(env, Separable) else None
+    if pace == TOGETHER and crew is None:
+        return HostRunner(programs, env)
+    return PacedRunner(programs, env, pace, crew)
+
+
+def _notes(spec: EnvSpec, env: JaxEnv | HostEnv) -> tuple[str, ...]:
+    """A word on actors that have nothing to do."""
+    reason = without_actors(env) if spec.actors.count else ""
+    return (f"actors.count={spec.actors.count} does nothing with {spec.name}: {reason}",) if reason else ()
 
 
 def _in_game(
@@ -64,6 +87,8 @@ def _in_game(
     programs: Programs,
 ) -> Learner[Any]:
     """The learner whose members take seats in a game."""
+    if settings.pace in ("rollout", "free") or settings.ahead:
+        raise ValueError(f"{algorithm.name}.pace={settings.pace}: in games with opponents all seats move together, pace=step")
     game = make_game(spec)
     lineup_numbers(game, [how.anchors], [])  # may refuse
     how = replace(how, rating=how.rating or ("panel" if game.zero_sum is False else "descent"))

@@ -82,13 +82,14 @@ def _log_prob(spec: PPOSpec, train: TrainState, rollout: Rollout) -> jax.Array:
 
 def step_data(spec: PPOSpec, data: jax.Array) -> StepData:
     """What stands behind the action in a minibatch's data [field, …]."""
-    fields, channels, weight = data[spec.actions.width :], len(spec.channels), ()
+    fields, channels = data[spec.actions.width :], len(spec.channels)
+    weight: Any = ()
     if spec.estimate == "vtrace":
         weight, fields = fields[0], fields[1:]
     if not channels:
-        return StepData(*fields, weight=weight)
+        return StepData(*fields)._replace(weight=weight)
     log_prob, value, target = fields[0], fields[1 : 1 + channels], fields[1 + channels : 1 + 2 * channels]
-    return StepData(log_prob, value, target, *fields[1 + 2 * channels :], weight=weight)
+    return StepData(log_prob, value, target, *fields[1 + 2 * channels :])._replace(weight=weight)
 
 
 def row_shape(spec: PPOSpec) -> tuple[int, ...]:

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from evolute.learners.ppo.rollout import Rollout, discounts, per_channel
 from evolute.learners.ppo.settings import Traced
 
+Pair = tuple[jax.Array, jax.Array]
+
 
 def advantages(rollout: Rollout, h: Traced) -> tuple[jax.Array, jax.Array]:
     """Discounted returns minus their mean [time, env(, channel)], and where they are known [time, env].
@@ -16,7 +18,7 @@ def advantages(rollout: Rollout, h: Traced) -> tuple[jax.Array, jax.Array]:
     """
     discount = discounts(h)
 
-    def backward(after: tuple[jax.Array, jax.Array], now: tuple[jax.Array, jax.Array]) -> tuple[tuple[jax.Array, ...], ...]:
+    def backward(after: Pair, now: Pair) -> tuple[Pair, Pair]:
         reward, ends = now
         here = reward + discount * (1 - per_channel(ends, reward)) * after[0]
         known = jnp.maximum(ends, after[1])

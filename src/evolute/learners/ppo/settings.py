@@ -127,6 +127,22 @@ class OnPolicySettings:
         doc("standard deviation of continuous actions: constant is learnt as one value, state depends on the observation"),
     ] = "constant"
     squash: Annotated[bool, doc("bound continuous actions by tanh; otherwise they are clipped")] = False
+    pace: Annotated[
+        Literal["auto", "step", "rollout", "free"],
+        Evolves.NEVER,
+        doc(
+            "environments on the host: all wait for each step, each goes at its own pace and waits for the update (rollout), "
+            "or none ever waits (free); auto: step, rollout with actors or ahead, free in games that do not wait themselves"
+        ),
+    ] = "auto"
+    ahead: Annotated[
+        int,
+        Ge(0),
+        Le(1),
+        Evolves.NEVER,
+        doc("1: sample each rollout while the last one is learnt from, so that it lags by 1"),
+    ] = 0
+    max_lag: Annotated[Number, Evolves.NEVER, doc("pace=free: drop fragments that more updates than this lie behind")] = 8
     fitness: Annotated[
         Literal["training", "evaluation"],
         Evolves.NEVER,
@@ -156,7 +172,7 @@ class CriticSettings(OnPolicySettings):
     correct: Annotated[
         Correct,
         Evolves.NEVER,
-        doc("correct for rollouts of an older policy: none, or by V-trace; auto: if members do not wait for rollouts (pace)"),
+        doc("correct for rollouts of an older policy: none, or by V-trace; auto: V-trace with pace=free"),
     ] = "auto"
     rho_bar: Annotated[Positive, doc("V-trace: limit of a step's weight")] = 1.0
     c_bar: Annotated[Natural, doc("V-trace: limit of what a step passes on of those after it")] = 1.0

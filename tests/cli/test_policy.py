@@ -139,6 +139,7 @@ def test_a_run_that_was_left_in_the_middle_ends_in_the_same_weights(tmp_path, st
         assert (one.digest, one.metrics) == (other.digest, other.metrics)
 
 
+@pytest.mark.slow(reason="compiles twice, here and in a child, and compares the weights")
 def test_a_time_limit_trains_in_a_child_with_the_same_result(tmp_path):
     arguments = {"env": "cartpole", "population": 2, "interval": 512, "stop": {"turns": 2}, "ppo": SMALL, "display": "none"}
     here = evolute.run("ppo", folder=tmp_path / "here", **arguments)

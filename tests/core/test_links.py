@@ -21,11 +21,12 @@ from evolute.strategies.explore import perturb
 
 @dataclass(frozen=True)
 class League:
-    """A cohort learner whose state is [3]: plays its opponents, listens to its teacher, and keeps a memory of its own."""
+    """A cohort learner whose state is [3]: plays its opponents, listens to its teacher, and keeps a memory of its own and of
+    what all others are."""
 
     together: bool = True
     repeatable: bool = True
-    links: tuple[str, ...] = ("own", "teacher", "opponents")
+    links: tuple[str, ...] = ("own", "others", "teacher", "opponents")
     architecture: tuple[str, ...] = ()
 
     choices: ClassVar = {}
@@ -49,7 +50,8 @@ class League:
             memory = row[2] if order.own is None else fetch(order.own)[2]
             matches = tuple(Match((ref,), float(row[0] > fetch(ref)[0])) for (ref,) in order.opponents)
             skill = row[0] + order.hparams["lr"] * (teacher[0] - row[0]) + np.random.default_rng(order.seed).normal()
-            rows.append(np.array([skill, row[1] + 1, memory + 1]))
+            seen = sum(float(fetch(ref)[0]) for ref in order.others)
+            rows.append(np.array([skill, row[1] + 1, memory + 1 + seen]))
             outcomes.append(Outcome({"score": skill}, matches=matches))
         return rows, outcomes
 
@@ -105,7 +107,7 @@ def canonical(folder) -> str:
     return dump
 
 
-def test_opponents_teachers_and_own_states_reach_the_learner(tmp_path):
+def test_opponents_teachers_own_and_other_states_reach_the_learner(tmp_path):
     made = run(tmp_path / "run")
     heirs = 0
     for member in made.population.members:
@@ -113,6 +115,8 @@ def test_opponents_teachers_and_own_states_reach_the_learner(tmp_path):
             assert len(turn.report.matches) == (3 if turn.order.turn else 0)
             heirs += turn.order.own is not None
             assert turn.order.own is None or turn.order.own.member == member.slot
+            latest = [Ref(other, turn.order.turn - 1) for other in range(4) if other != member.slot]
+            assert turn.order.others == (tuple(latest) if turn.order.turn else ())
     assert heirs == 5
     assert made.best.policy(2.0) == made.best.state["row"][0] * 2.0
 
@@ -186,6 +190,12 @@ def test_a_teacher_and_its_weight_survive_the_journal(weight):
     body = json.loads(json.dumps(order.to_json()))
     assert body["teacher_weight"] == list(weight)
     assert Order.from_json(1, 2, body) == order
+
+
+def test_other_members_are_in_the_journal():
+    order = Order(1, 2, {"lr": 0.1}, start=Ref(0, 1), own=Ref(1, 1), others=(Ref(0, 1), Ref(2, 1)))
+    assert Order.from_json(1, 2, json.loads(json.dumps(order.to_json()))) == order
+    assert order.links == (Ref(0, 1), Ref(1, 1), Ref(2, 1))
 
 
 def test_orders_without_a_teacher_are_written_as_before_and_older_ones_are_read():

@@ -65,3 +65,10 @@ def test_ls_and_show_import_no_plug_in(tmp_path, command):
     plugins = ("evolute.strategies", "evolute.learners", "evolute.engines", "evolute.config")
     assert {name for name in modules if name.startswith(plugins)} == set()
     assert not modules & {"scipy", "cloudpickle", "yaml"}
+
+
+def test_a_run_that_needs_no_jax_does_not_import_it(tmp_path):
+    command = ["run", "toy", "--new", "-m", "stop.turns=2"]
+    modules = loaded(f"from evolute.cli.main import app; app({command!r}, standalone_mode=False)", tmp_path)
+    assert "evolute.learners.toy" in modules
+    assert not modules & {"jax", "torch", "scipy", "matplotlib"}

@@ -5,14 +5,24 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import evolute
 from evolute.core.lineage import origin
 from evolute.core.order import Order, Ref
 from evolute.report.data.details import retained_at_most, run_details
-from evolute.report.data.generations import architectures, founded, generation_data, generation_lines, generation_of, spent
+from evolute.report.data.generations import (
+    architectures,
+    compiling,
+    founded,
+    generation_data,
+    generation_lines,
+    generation_of,
+    spent,
+)
 from evolute.report.data.page import page_data
 from evolute.report.figures.all import charts, sections
 from evolute.runs.result import Run
@@ -69,6 +79,17 @@ def test_the_story_is_what_the_orders_say(folder, table):
         assert scores == sorted(scores, reverse=True)
     assert spent(table) == 2 * 4 * 8
     assert [len(one.stayed) for one in founded(table)] == [one["stay"]["students"] for one in story]
+
+
+def test_what_first_turns_take_beyond_the_usual_is_compiling(table):
+    names = list(next(why for why in table.why if "architecture" in why)["architecture"])
+    rows: dict[tuple[str, bool], list[int]] = {}
+    for row, hparams in enumerate(table.hparams):
+        rows.setdefault((json.dumps([hparams[name] for name in names]), row in table.teachers), []).append(row)
+    seconds = np.ones(len(table.turn))
+    assert compiling(replace(table, seconds=seconds)) == 0.0
+    seconds[[own[0] for own in rows.values()]] = 6.0
+    assert compiling(replace(table, seconds=seconds)) == 5.0 * sum(len(own) > 1 for own in rows.values()) > 0.0
 
 
 def test_show_tells_it(folder):

@@ -154,8 +154,11 @@ class Loop:
         own = order.own
         if "own" in self.setup.plan.links and own is None and member.latest is not None and member.latest.ref != order.start:
             own = member.latest.ref
+        others = order.others
+        if "others" in self.setup.plan.links and not others:
+            others = tuple(turn.ref for turn in self.population.latest if turn.ref.member != order.member)
         seed = order.seed or derive(self.setup.seed, "turn", order.member, order.turn)
-        return replace(order, steps=steps, seed=seed, own=own)
+        return replace(order, steps=steps, seed=seed, own=own, others=others)
 
     def _check(self, orders: Sequence[Order], ready: Sequence[int]) -> None:
         """A strategy may be anyone's: the laws are checked here, before anything is written."""

@@ -10,7 +10,7 @@ Json = Any
 Hparams = Mapping[str, Any]
 CONTROL_AHEAD = "control_ahead"
 """The reason of an order that tells, once, for how many turns the control group has led, its best score and the others'."""
-LinkName = Literal["own", "teacher", "opponents"]
+LinkName = Literal["own", "others", "teacher", "opponents"]
 """What an order may link to besides its start state."""
 
 
@@ -71,11 +71,11 @@ class Order:
     """What a member does next.
 
     `start` names the state to continue from, None means fresh weights. `own` is the member's own last state, for what
-    it keeps when it inherits. `steps` of 0 asks for the run's interval and `seed` of 0 for one of the run's own: a strategy
-    fills in neither, unless it replays. `teacher` is a state to imitate, and `teacher_weight` how much that counts, 0 to 1,
-    at the turn's first and last update, linear between. `opponents` are the line-ups it plays with, a group of games each;
-    those beyond the number of its tables it only plays afterwards, to be rated. `why` is the strategy's reason, kept in the
-    journal.
+    it keeps when it inherits; `others` are the last states of all other members, for what a population shares. `steps` of 0
+    asks for the run's interval and `seed` of 0 for one of the run's own: a strategy fills in none of these four, unless it
+    replays. `teacher` is a state to imitate, and `teacher_weight` how much that counts, 0 to 1, at the turn's first and last
+    update, linear between. `opponents` are the line-ups it plays with, a group of games each; those beyond the number of its
+    tables it only plays afterwards, to be rated. `why` is the strategy's reason, kept in the journal.
     """
 
     member: int
@@ -85,6 +85,7 @@ class Order:
     steps: int = 0
     seed: int = 0
     own: Ref | None = None
+    others: tuple[Ref, ...] = ()
     teacher: Ref | None = None
     teacher_weight: tuple[float, float] = (0.0, 0.0)
     opponents: tuple[Lineup, ...] = ()
@@ -99,7 +100,8 @@ class Order:
     def links(self) -> tuple[Ref, ...]:
         """Every state that must exist before this order can run."""
         played = dict.fromkeys(player for lineup in self.opponents for player in lineup if isinstance(player, Ref))
-        return tuple(ref for ref in (self.start, self.own, self.teacher, *played) if ref is not None)
+        refs = (self.start, self.own, self.teacher, *self.others, *played)
+        return tuple(dict.fromkeys(ref for ref in refs if ref is not None))
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -111,6 +113,7 @@ class Order:
         """The kinds of links that this order has, besides its start state."""
         links: dict[LinkName, Any] = {
             "own": self.own,
+            "others": self.others or None,
             "teacher": self.teacher,
             "opponents": self.opponents or None,
         }
@@ -122,6 +125,8 @@ class Order:
         for key in ("start", "own", "teacher"):
             if (ref := getattr(self, key)) is not None:
                 body[key] = list(ref)
+        if self.others:
+            body["others"] = [list(ref) for ref in self.others]
         if self.teacher is not None:
             body["teacher_weight"] = list(_weights(self.teacher_weight))
         if self.opponents:
@@ -141,6 +146,7 @@ class Order:
             seed=body["seed"],
             start=_ref(body.get("start")),
             own=_ref(body.get("own")),
+            others=tuple(Ref(*pair) for pair in body.get("others", ())),
             teacher=_ref(body.get("teacher")),
             teacher_weight=_weights(body.get("teacher_weight", (0.0, 0.0))),
             opponents=tuple(_players(lineup) for lineup in body.get("opponents", ())),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import gymnasium
@@ -16,8 +15,9 @@ from evolute.envs.gymnasium_wrappers import time_limited
 from evolute.envs.host_game import HostGame
 from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.host_vector import VectorHostEnv
-from evolute.envs.interface import HostEnv, JaxEnv
+from evolute.envs.interface import HasHostEnv, HostEnv, JaxEnv
 from evolute.envs.jax_wrappers import TimeLimit
+from evolute.envs.maker import call_maker, maker_of
 from evolute.envs.pettingzoo_game import PettingZooGame, is_pettingzoo
 
 
@@ -27,7 +27,8 @@ def from_maker(
     """The environment that a maker returns when it is called with the options.
 
     It may return a gymnasium.Env, or if it takes `num_envs` a VectorEnv of that many copies, or an object with the functions
-    of a JaxEnv or of a HostEnv. A maker that takes `time_limit` is given it. Actions of a JaxEnv are not repeated here.
+    of a JaxEnv or of a HostEnv, or a game that runs by itself (`evolute.games`).
+    A maker that takes `time_limit` is given it. Actions of a JaxEnv are not repeated here.
     """
     maker = maker_of(name)
     if not callable(maker):
@@ -43,11 +44,6 @@ def from_maker(
         env.close()
         return SyncHostEnv(lambda: time_limited(maker(**options), time_limit), action_repeat=action_repeat)
     return _checked(name, env, time_limit, action_repeat)
-
-
-def maker_of(name: str) -> Any:
-    """What makes one of our own environments, or what `package.module:make` names."""
-    return ours()[name].make if name in ours() else resolve("envs", name)
 
 
 def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> Game | HostGame | None:
@@ -74,23 +70,10 @@ def refuse_game(name: str, game: Game | HostGame) -> NoReturn:
     raise ValueError(f"{name} is a game with {len(game.teams)} seats: say who plays, as in opponents=history")
 
 
-def call_maker(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """What a maker returns. Whatever it raises becomes a ValueError of one sentence, with file and line."""
-    try:
-        inspect.signature(maker).bind(**options)
-    except TypeError as error:
-        takes = ", ".join(inspect.signature(maker).parameters) or "none"
-        raise ValueError(f"environment {name!r} with the options {dict(options)}: {error}; it takes {takes}") from error
-    try:
-        return maker(**options)
-    except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        what = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
-        raise ValueError(f"environment {name!r} with the options {dict(options)} raised {what}") from error
-
-
 def _checked(name: str, env: Any, time_limit: int | None, action_repeat: int) -> JaxEnv | HostEnv:
-    """An object that should already be a JaxEnv or a HostEnv."""
+    """An object that should already be a JaxEnv or a HostEnv, or be able to become one."""
+    if isinstance(env, HasHostEnv):
+        env = env.host_env()
     if isinstance(env, HostEnv):
         _check_together(name, time_limit, action_repeat)
         return env

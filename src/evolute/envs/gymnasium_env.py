@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium
 
 from evolute.envs.catalog import adapter_of, adapters
-from evolute.envs.from_maker import call_maker, maker_of
 from evolute.envs.gymnasium_wrappers import time_limited, wrapped
+from evolute.envs.maker import call_maker, maker_of
 from evolute.envs.spec import EnvSpec
 
 Env = gymnasium.Env[Any, Any]

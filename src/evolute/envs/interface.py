@@ -121,6 +121,8 @@ class Moved(NamedTuple):
 class Pool(Protocol):
     """Copies of an environment that move each at its own pace. A row is a copy, or a seat of a game.
 
+    Seats of one game are neighbours, and one may not move before another was sent an action.
+
     Every row first moves to its first observation, without an action, a reward or time. As in a Vector, a row whose episode
     has ended is to be sent an action, too: it is not taken, and the row moves to the next episode's first observation.
     """
@@ -163,3 +165,11 @@ class Paced(Protocol):
 
     def pool(self, seeds: Sequence[Sequence[int]]) -> Pool:
         """Rows for several members, seeded for their first episodes: `seeds` is [member, row]."""
+
+
+@runtime_checkable
+class HasHostEnv(Protocol):
+    """What is no environment but can be used as one: a game that runs by itself (`evolute.games`)."""
+
+    def host_env(self) -> HostEnv:
+        """Itself as an environment for learners."""

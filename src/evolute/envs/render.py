@@ -14,11 +14,11 @@ import numpy as np
 
 from evolute.envs.catalog import adapter_of, sources
 from evolute.envs.flatten import flatten, is_flat
-from evolute.envs.from_maker import maker_of
 from evolute.envs.gymnasium_env import gymnasium_maker
 from evolute.envs.interface import HostEnv, JaxEnv
 from evolute.envs.jax_wrappers import innermost
 from evolute.envs.make import has_gymnasium_id, make_env
+from evolute.envs.maker import maker_of
 from evolute.envs.spec import EnvSpec
 
 Array = np.ndarray[Any, Any]

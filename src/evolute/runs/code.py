@@ -11,7 +11,7 @@ from typing import Any
 from evolute.config.resolve import Config
 from evolute.core.fingerprint import file_fingerprint, fingerprint, python
 from evolute.envs.catalog import sources
-from evolute.envs.from_maker import maker_of
+from evolute.envs.maker import maker_of
 
 PYTHON = "python"
 

@@ -92,15 +92,19 @@ class Generations:
         return kept + ([Ref(*state["best"])] if self.backtrack and state["best"] is not None else [])
 
     def advice(self) -> list[str]:
-        """What a new generation costs, and how many can finish."""
+        """What a new generation costs in turns and in compiling, and how many can finish."""
         cost, turns = ladder_of(self.when.taught).length, self.plan.turns
         most = self._most()
         said = f"a new generation takes {cost} of the run's {turns} turns to be taught and thinned out"
+        if most == 0:
+            return [f"{said}; none can finish, so none is begun: raise stop.turns, or lower taught, patience or longest"]
+        programs = (
+            f"a generation tries up to {self.architectures} architectures; a learner that compiles, such as ppo, makes up to "
+            "two programs for each, with a teacher and without, in a few seconds each unless they are cached"
+        )
         if most == self.when.generations:
-            return [f"{said}; {most} can finish"]
-        if most:
-            return [f"{said}; at most {most} of {self.when.generations} can finish, and no other is begun"]
-        return [f"{said}; none can finish, so none is begun: raise stop.turns, or lower taught, patience or longest"]
+            return [f"{said}; {most} can finish", programs]
+        return [f"{said}; at most {most} of {self.when.generations} can finish, and no other is begun", programs]
 
     def _most(self) -> int:
         """How many generations can finish if none of them improves after its first turn."""

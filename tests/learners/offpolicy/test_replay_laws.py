@@ -48,7 +48,7 @@ def test_the_laws_of_a_learner():
         ("td3", "gymnax:Pendulum-v1", {"inherit_buffer": "keep"}),
         ("sac", "gym:Pendulum-v1", {"inherit_buffer": "keep", "fitness": "evaluation"}),
         ("td3", "gym:Pendulum-v1", {"inherit_buffer": "reset", "normalize_obs": True}),
-        ("dqn", "gym:CartPole-v1", {"inherit_buffer": "copy", "dueling": True}),
+        ("dqn", "gym:CartPole-v1", {"inherit_buffer": "share", "dueling": True}),
         ("dqn", "gymnax:Breakout-MinAtar", {"inherit_buffer": "reset"}),
     ],
 )
@@ -151,6 +151,36 @@ def test_an_heir_starts_with_an_empty_buffer_and_waits_until_there_is_something_
     assert len(after.buffer) == 2 * 5
     (report,) = worker.train([Order(1, 3, {}, start=Ref(1, 2), steps=80, seed=6)])
     assert report.metrics["updates"] == (80 - (SMALL["warmup"] - 10)) * SMALL["ratio"]
+
+
+def test_members_learn_from_one_shared_buffer_and_keep_what_they_made_themselves():
+    made = small("dqn", inherit_buffer="share", capacity=300)
+    worker = Worker(made, MemoryStates())
+    worker.train([Order(member, 0, {}, steps=96, seed=member + 1) for member in range(3)])
+    others = (Ref(1, 0), Ref(2, 0))
+    (alone,) = worker.train([Order(0, 1, {}, start=Ref(0, 0), steps=96, seed=9)])
+    alone_state = state_of(made, worker, 0, 1)
+    (report,) = worker.train([Order(0, 1, {}, start=Ref(0, 0), others=others, steps=96, seed=9)])
+    after = state_of(made, worker, 0, 1)
+    assert report.digest != alone.digest
+    assert len(alone_state.buffer) > len(after.buffer) == 100
+    (report,) = worker.train([Order(1, 1, {}, start=Ref(0, 1), own=Ref(1, 0), others=(Ref(0, 1), Ref(2, 0)), steps=8, seed=9)])
+    assert not report.failed, report.error
+    heir, own = state_of(made, worker, 1, 1), state_of(made, worker, 1, 0)
+    rows, before = (np.concatenate(state.buffer.arrays(1)) for state in (heir, own))
+    assert len(rows) == 100
+    assert (rows[:90] == before[-90:]).all()
+
+
+def test_the_newest_rows_of_a_buffer():
+    facts = np.arange(100 * 3, dtype=np.float32).reshape(100, 3)
+    empty = buffers.Buffer.empty((16,), np.float32, 1)
+    for full in (empty.extended(buffers.Rows(np.zeros((100, 16), np.float32), facts), capacity) for capacity in (100, 70)):
+        assert full.pieces
+        for count in (0, 1, 30, 69, 200):
+            newest = full.newest(count)
+            assert len(newest) == min(count, len(full))
+            assert (np.concatenate(newest.arrays(1)) == facts[100 - len(newest) :]).all()
 
 
 @pytest.mark.parametrize("changed", [{"lr": 1e-2}, {"ratio": 1.0}, {"n_step": 1}, {"tau": 0.1}, {"discount": 0.5}])

@@ -42,9 +42,11 @@ def test_a_run_killed_at_some_write_points_ends_with_the_same_states(tmp_path):
 
 
 @pytest.mark.slow("workers in other processes send buffers to one another, and the states are the same")
-def test_workers_give_the_same_states_and_disk_stays_under_its_bound(tmp_path):
-    evolute.run(**SETTINGS, folder=tmp_path / "inline", display="none")
-    evolute.run(**SETTINGS, engine="processes", workers=2, folder=tmp_path / "other", display="none")
+@pytest.mark.parametrize("inherited", ["keep", "share"])
+def test_workers_give_the_same_states_and_disk_stays_under_its_bound(tmp_path, inherited):
+    settings = {**SETTINGS, "dqn": {**SETTINGS["dqn"], "inherit_buffer": inherited}}
+    evolute.run(**settings, folder=tmp_path / "inline", display="none")
+    evolute.run(**settings, engine="processes", workers=2, folder=tmp_path / "other", display="none")
     assert outcome(tmp_path / "other") == outcome(tmp_path / "inline")
     found = disk(Run.open(tmp_path / "inline"))
     assert found["checkpoints"] <= found["checkpoints_at_most"]

@@ -54,7 +54,13 @@ print(*[str(one.message) for one in caught if "JAX was started" in str(one.messa
 """
 
 
-@pytest.mark.parametrize("engine", [["engine=processes", "workers=2"], ["engine=inline", "limit=5m"]])
+PROCESSES = pytest.param(
+    ["engine=processes", "workers=2"],
+    marks=pytest.mark.slow(reason="two workers compile; a limit is the same path"),
+)
+
+
+@pytest.mark.parametrize("engine", [PROCESSES, ["engine=inline", "limit=5m"]])
 def test_workers_let_evolute_start_jax(tmp_path, engine):
     (tmp_path / "own.py").write_text(OWN)
     words = ["run", "-m", "learner=ppo", "env=own:Weighed", *SMALL, *engine]

@@ -70,11 +70,11 @@ class Buffer:
         while len(tail.facts) >= size:
             pieces.append(Rows(*(Segment.of(array[:size].copy()) for array in tail)))
             tail = Rows(*(array[size:] for array in tail))
-        beyond = max(0, len(pieces) * size + len(tail.facts) - capacity)
-        gone = min(beyond // size, len(pieces))
-        whole = pieces[gone:]
-        late = 0 if whole else beyond - gone * size
-        return Buffer(tuple(whole), Rows(*(array[late:].copy() for array in tail)), beyond - gone * size if whole else 0)
+        return _without_oldest(pieces, tail, size, len(pieces) * size + len(tail.facts) - capacity)
+
+    def newest(self, count: int) -> Buffer:
+        """The newest rows alone, as many as these or all."""
+        return _without_oldest(self.pieces, self.tail, self.piece_rows, self.skipped + max(0, len(self) - count))
 
     def arrays(self, which: int) -> list[Array]:
         """The observations (0) or the facts (1) of all rows, one after the other, the oldest first."""
@@ -89,7 +89,40 @@ class Buffer:
         return cls(tuple(Rows(*piece) for piece in tree["pieces"]), Rows(*tree["tail"]), tree["skipped"])
 
 
-def held(buffers: Sequence[Buffer], places: int, capacity: int) -> tuple[Rows, Array]:
+@dataclass(frozen=True)
+class Mixed:
+    """The rows of several buffers one after the other, to be learnt from."""
+
+    parts: tuple[Buffer, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def tail(self) -> Rows:
+        return self.parts[-1].tail
+
+    @property
+    def row_bytes(self) -> int:
+        """The size of a row."""
+        return self.parts[-1].row_bytes
+
+    def arrays(self, which: int) -> list[Array]:
+        """The observations (0) or the facts (1) of all rows, one after the other."""
+        return [array for part in self.parts for array in part.arrays(which)]
+
+
+def _without_oldest(pieces: Sequence[Rows], tail: Rows, size: int, beyond: int) -> Buffer:
+    """The buffer without that many of its oldest rows: whole pieces go, of the next one they are skipped."""
+    beyond = max(0, beyond)
+    gone = min(beyond // size, len(pieces))
+    late = beyond - gone * size
+    if whole := tuple(pieces[gone:]):
+        return Buffer(whole, Rows(*(array.copy() for array in tail)), late)
+    return Buffer((), Rows(*(array[late:].copy() for array in tail)))
+
+
+def held(buffers: Sequence[Buffer | Mixed], places: int, capacity: int) -> tuple[Rows, Array]:
     """The rows of a cohort as `Held` arrays [place in the cohort, row, …], filled up with zeros; and how many there are."""
     counts = np.zeros(places, np.int32)
     counts[: len(buffers)] = [len(buffer) for buffer in buffers]

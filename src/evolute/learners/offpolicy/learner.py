@@ -15,7 +15,7 @@ from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
-from evolute.learners.offpolicy.buffer import Buffer
+from evolute.learners.offpolicy.buffer import Buffer, Mixed
 from evolute.learners.offpolicy.footprint import check
 from evolute.learners.offpolicy.runner import Assignment, Runner, TurnResult
 from evolute.learners.offpolicy.settings import SHAPES, Name, ReplaySettings, shape_names
@@ -44,7 +44,8 @@ class OffPolicy:
 
     @property
     def links(self) -> tuple[LinkName, ...]:
-        return ("own",) if self.settings.inherit_buffer == "keep" else ()
+        links: dict[str, tuple[LinkName, ...]] = {"keep": ("own",), "share": ("own", "others")}
+        return links.get(self.settings.inherit_buffer, ())
 
     @property
     def architecture(self) -> tuple[str, ...]:
@@ -86,14 +87,15 @@ class OffPolicy:
     ) -> tuple[list[MemberState], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
         spec = self._spec(settings[0])
+        buffers = [self._buffer(spec, state, order, fetch) for state, order in zip(states, orders, strict=True)]
         assignments = [
-            Assignment(values, math.ceil(order.steps / spec.steps), order.seed, self._buffer(spec, state, order, fetch))
-            for state, order, values in zip(states, orders, settings, strict=True)
+            Assignment(values, math.ceil(order.steps / spec.steps), order.seed, self._learnt_from(buffer, order, fetch))
+            for buffer, order, values in zip(buffers, orders, settings, strict=True)
         ]
         results = self.runner.turn(spec, states, assignments, self.settings.episodes, progress)
         after = [
-            MemberState(result.train, result.envs, one.buffer.extended(result.rows, spec.capacity), self._about(spec, values))
-            for result, one, values in zip(results, assignments, settings, strict=True)
+            MemberState(result.train, result.envs, buffer.extended(result.rows, self._room(order)), self._about(spec, values))
+            for result, buffer, order, values in zip(results, buffers, orders, settings, strict=True)
         ]
         scores: list[float | None] = [None] * len(orders)
         if self.settings.fitness == "evaluation":
@@ -150,13 +152,25 @@ class OffPolicy:
         return Buffer.empty(spec.policy.network.obs, kind, spec.exploring.width)
 
     def _buffer(self, spec: ReplaySpec, state: MemberState, order: Order, fetch: Callable[[Ref], MemberState]) -> Buffer:
-        """The rows that a turn begins with: an heir's by `inherit_buffer`, its own otherwise."""
+        """The rows that a turn adds to: an heir's by `inherit_buffer`, its own otherwise."""
         heir = order.start is not None and order.start.member != order.member
         if not heir or self.settings.inherit_buffer == "copy":
             return state.buffer
-        if self.settings.inherit_buffer == "keep" and order.own is not None:
+        if self.settings.inherit_buffer in ("keep", "share") and order.own is not None:
             return fetch(order.own).buffer
         return self._empty(spec)
+
+    def _learnt_from(self, buffer: Buffer, order: Order, fetch: Callable[[Ref], MemberState]) -> Buffer | Mixed:
+        """The rows that a turn begins with: those of its own buffer, or as many of everybody's."""
+        if self.settings.inherit_buffer != "share":
+            return buffer
+        room = self._room(order)
+        return Mixed((*(fetch(ref).buffer.newest(room) for ref in order.others), buffer.newest(room)))
+
+    def _room(self, order: Order) -> int:
+        """How many rows a member keeps; in a shared buffer all have the same part."""
+        shared = self.settings.inherit_buffer == "share"
+        return self.settings.capacity // (1 + len(order.others)) if shared else self.settings.capacity
 
     def _about(self, spec: ReplaySpec, hparams: Hparams) -> dict[str, Any]:
         """What a policy is made of, besides its weights."""

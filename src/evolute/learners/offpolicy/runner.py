@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from evolute.learners.kit import runner as kit_runner
 from evolute.learners.kit.jax_envs import EnvStates
-from evolute.learners.offpolicy.buffer import Buffer, Rows
+from evolute.learners.offpolicy.buffer import Buffer, Mixed, Rows
 from evolute.learners.offpolicy.spec import ReplaySpec
 from evolute.learners.offpolicy.train_state import MemberState, TrainState
 from evolute.learners.offpolicy.turn import TurnStats
@@ -21,7 +21,7 @@ class Assignment:
     hparams: Mapping[str, Any]
     rollouts: int
     seed: int
-    buffer: Buffer
+    buffer: Buffer | Mixed
 
 
 class TurnResult(NamedTuple):

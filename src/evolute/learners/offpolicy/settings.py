@@ -18,7 +18,7 @@ Share = Annotated[float, Ge(0), Le(1)]
 Number = Annotated[int, Gt(0)]
 Steps = Annotated[int, BeforeValidator(count), Ge(0)]
 Rows = Annotated[int, BeforeValidator(count), Gt(0)]
-Inherited = Literal["copy", "keep", "reset"]
+Inherited = Literal["copy", "keep", "reset", "share"]
 
 SHAPES = ("batch", "envs", "unroll")
 """What a program is compiled for besides the architecture: members who agree in these train together."""
@@ -48,7 +48,7 @@ class ReplaySettings:
     inherit_buffer: Annotated[
         Inherited,
         Evolves.NEVER,
-        doc("the replay buffer of an heir: a copy of its parent's, its own (keep), or an empty one (reset)"),
+        doc("the buffer of an heir: a copy of its parent's, its own (keep), an empty one (reset); one for all (share)"),
     ] = "copy"
     fitness: Annotated[
         Literal["training", "evaluation"],

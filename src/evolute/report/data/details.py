@@ -118,14 +118,17 @@ def disk(run: Run) -> dict[str, int]:
 
 
 def retained_at_most(identity: Json, size: int) -> int:
-    """How many states a strategy may retain: a pool of opponents, and candidates that wait for the end of a rung."""
+    """How many states are needed besides: a pool of opponents, candidates that wait for the end of a rung, and what members
+    that do not wait for each other have of a shared buffer."""
     pool = identity.get("opponents.capacity", 0) if identity.get("opponents") else 0
+    _, learning = identity.get("learner") or (None, dict[str, Json]())
+    shared = size * (size - 1) if learning.get("inherit_buffer") == "share" and identity.get("mode") == "async" else 0
     name, settings = identity.get("strategy") or (None, dict[str, Json]())
     if name != "bg_pbt":
-        return int(pool)
+        return int(pool) + shared
     counts = settings.get("candidates") or 3 * size
     most = max(3 * size, *(counts if isinstance(counts, list) else [counts]))
-    return int(pool) + most + size + 1
+    return int(pool) + shared + most + size + 1
 
 
 def longer(identity: Json) -> str:

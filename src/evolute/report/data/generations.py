@@ -128,6 +128,19 @@ def spent(table: TurnTable) -> int:
     return sum(len(one.climbing) for one in founded(table))
 
 
+def compiling(table: TurnTable) -> float:
+    """About how many seconds architectures took to compile: what each one's first turn took beyond its usual time.
+
+    Turns with a teacher are another program, and count for themselves. A program that was on disk already shows as nothing.
+    """
+    names = _names(table)
+    taken: dict[tuple[str, bool], list[float]] = {}
+    for row in np.flatnonzero(~table.failed).tolist():
+        key = (repr(_architecture(table.hparams[row], names)), row in table.teachers)
+        taken.setdefault(key, []).append(float(table.seconds[row]))
+    return sum(max(seconds[0] - float(np.median(seconds[1:])), 0.0) for seconds in taken.values() if len(seconds) > 1)
+
+
 def _data(one: Founded, generations: Sequence[int]) -> dict[str, Json]:
     table = one.table
     kinds = architectures(table, one.number, generations)

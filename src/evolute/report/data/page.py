@@ -5,7 +5,7 @@ from __future__ import annotations
 from evolute.core.order import Json
 from evolute.report import formats
 from evolute.report.data.evaluation import evaluation_data
-from evolute.report.data.generations import spent
+from evolute.report.data.generations import compiling, spent
 from evolute.report.data.hints import hints
 from evolute.report.data.members import table_row
 from evolute.report.data.plain import plain
@@ -52,11 +52,18 @@ def facts(table: TurnTable) -> list[list[str]]:
         ["steps per second", f"{found['speed']:,.0f}"],
         ["member time", formats.seconds(found["training"])],
         ["inherited", f"{found['inherited']:,.0f}"],
-        *([["turns to found generations", f"{spent(table):,}"]] if spent(table) else []),
+        *_of_generations(table),
         ["failed turns", f"{found['failed']:,.0f}"],
         ["rescued members", f"{found['rescued']:,.0f}"],
         ["disk", formats.size(folders.size(table.folder))],
     ]
+
+
+def _of_generations(table: TurnTable) -> list[list[str]]:
+    """What new generations took; nothing in a run without any."""
+    if not spent(table):
+        return []
+    return [["turns to found generations", f"{spent(table):,}"], ["compiling, about", formats.seconds(compiling(table))]]
 
 
 def _member(table: TurnTable, slot: int) -> dict[str, Json]:

@@ -168,6 +168,15 @@ class Paced(Protocol):
 
 
 @runtime_checkable
+class WithLegal(Protocol):
+    """A HostEnv in which not every action is always legal."""
+
+    @property
+    def legal(self) -> bool:
+        """Whether it says which are."""
+
+
+@runtime_checkable
 class HasHostEnv(Protocol):
     """What is no environment but can be used as one: a game that runs by itself (`evolute.games`)."""
 

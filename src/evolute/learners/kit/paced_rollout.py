@@ -11,9 +11,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from evolute.envs.interface import Moved, Pool
+from evolute.envs.lockstep import joined
+from evolute.learners.kit.actions import LegalCategories
 from evolute.learners.kit.episodes import Array, Episodes
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.host_rollout import Trajectory
@@ -28,22 +31,28 @@ SHARE = 0.1
 class Rows:
     """All members' rows [row = member * envs + env]: what each observes, and what came of its last action."""
 
-    def __init__(self, pool: Pool, policy: PacedPolicy, episodes: Episodes, channels: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        policy: PacedPolicy,
+        episodes: Episodes,
+        space: gymnasium.Space[Any],
+        channels: Sequence[int] = (),
+        patience: float | None = None,
+    ) -> None:
         self.pool, self.policy, self.episodes, self.channels = pool, policy, episodes, list(channels)
+        self.patience = patience
         members, envs = episodes.members, episodes.envs
         self.number = members * envs
         self.first, self.valid = np.ones(self.number, np.float32), np.ones(self.number, np.float32)
-        self.waiting = np.zeros(self.number, bool)
-        """Who has moved and waits for an action."""
+        self.waiting, self.started = np.zeros(self.number, bool), np.zeros(self.number, bool)
+        """Who has moved and waits for an action, and who has had a first observation."""
         self.results: list[list[Mapping[str, float]]] = [[] for _ in range(members)]
-        self.waited = 0.0
-        """Seconds in which there was nobody to act for."""
         self._sent = np.zeros(self.number)
         self._took: deque[float] = deque(maxlen=64)
-        self.obs: Array = np.zeros(0)
-        self.legal: Array | None = None
-        while not self.waiting.all():
-            self._start(pool.recv(self.number))
+        self.obs: Array = np.zeros((self.number, *(space.shape or ())), space.dtype)
+        actions = policy.spec.actions
+        self.legal = np.ones((self.number, actions.outputs), np.float32) if isinstance(actions, LegalCategories) else None
 
     def act(self, chosen: Array, noise: Array) -> Array:
         """Act for these rows, with noise [row, …] for each; what is recorded of it, [row, …]."""
@@ -58,20 +67,27 @@ class Rows:
         self._sent[chosen] = time.perf_counter()
         return acted
 
-    def moved(self, *, together: bool, patience: float | None = None) -> Moved:
-        """The rows that have moved: all of them at once if they go `together`, else those that come within a short time."""
-        begun = time.perf_counter()
+    def moved(self, *, together: bool, patience: float | None = None) -> tuple[Array, Moved]:
+        """The rows that have moved: all of them at once if they go `together`, else those that come within a short time.
+
+        Those that have come to their first observation come apart: that was no step.
+        """
         least = self.number if together else 1
-        some = self.pool.recv(least, patience)
-        self.waited += time.perf_counter() - begun
+        some = self.pool.recv(least, self.patience if patience is None else patience)
         moving = self.number - int(self.waiting.sum()) - len(some.rows)
+        if patience is None and self.patience is not None and not len(some.rows):
+            raise RuntimeError(
+                f"after {self.patience:g} s {moving} of {self.number} rows have not moved: do seats wait for one another? "
+                "A game whose seats act in turn needs pace=free, or a single seat that is played"
+            )
         if not together and moving and len(some.rows):
-            more = self.pool.recv(moving, self._company())
-            some = joined(some, more)
-        now = time.perf_counter()
-        self._took.extend(now - self._sent[some.rows])
+            some = joined([some, self.pool.recv(moving, self._company())])
+        fresh = ~self.started[some.rows]
+        first, some = taken(some, fresh), taken(some, ~fresh)
+        self._start(first)
+        self._took.extend(time.perf_counter() - self._sent[some.rows])
         self.waiting[some.rows] = True
-        return some
+        return first.rows, some
 
     def step(self, moved: Moved, steps: Callable[[int], int]) -> tuple[Array, Array, Array, Array]:
         """What rows that have moved came to: rewards [row(, channel)], ends, terminations, and whether it was a step at all.
@@ -98,19 +114,17 @@ class Rows:
         return reward[:, 0] if reward.ndim > 1 else reward
 
     def _start(self, moved: Moved) -> None:
-        if not self.obs.size:
-            self.obs = np.zeros((self.number, *moved.obs.shape[1:]), moved.obs.dtype)
-            if moved.legal is not None:
-                self.legal = np.ones((self.number, *moved.legal.shape[1:]), np.float32)
         self._check(moved, self._rewards(moved), lambda row: 0)
         self._see(moved)
-        self.waiting[moved.rows] = True
+        self.waiting[moved.rows] = self.started[moved.rows] = True
 
     def _see(self, moved: Moved) -> None:
         finite = moved.obs.dtype.kind != "f" or np.isfinite(moved.obs).all()
         self.obs[moved.rows] = moved.obs if finite else np.nan_to_num(moved.obs, posinf=0, neginf=0)
-        if self.legal is not None and moved.legal is not None:
-            self.legal[moved.rows] = moved.legal
+        if self.legal is not None:
+            self.legal[moved.rows] = 1 if moved.legal is None else moved.legal
+        elif moved.legal is not None:
+            raise RuntimeError("this game says which actions are legal, and does not say so beforehand: set legal = True in it")
 
     def _check(self, moved: Moved, reward: Array, steps: Callable[[int], int]) -> None:
         failures = self.pool.failures
@@ -129,6 +143,8 @@ class PacedCollector:
 
     def __init__(self, rows: Rows, unroll: int, *, together: bool) -> None:
         self.rows, self.unroll, self.together = rows, unroll, together
+        while not rows.started.all():
+            rows.moved(together=True)
 
     def collect(self, players: Player, number: int) -> Trajectory:
         """The rollout of this number, [member, time, env, …], filled up with zeros to the cohort's capacity."""
@@ -156,7 +172,7 @@ class PacedCollector:
                 acted[chosen, times[chosen]] = rows.act(chosen, drawn)[chosen]
             if rows.waiting.all():
                 break
-            moved = rows.moved(together=self.together)
+            _, moved = rows.moved(together=self.together)
             at = times[moved.rows]
             got, ended, over_, valid = rows.step(moved, lambda row: number * unroll + int(times[row]) + 1)
             reward[moved.rows, at], ends[moved.rows, at] = got, ended
@@ -181,13 +197,9 @@ class PacedCollector:
         return filled
 
 
-def joined(one: Moved, other: Moved) -> Moved:
-    """Rows that have moved in two calls, as if in one."""
-    if not len(other.rows):
-        return one
-    order = np.argsort(np.concatenate([one.rows, other.rows]), kind="stable")
-    fields: list[Any] = []
-    for name in Moved._fields:
-        a, b = getattr(one, name), getattr(other, name)
-        fields.append({**a, **b} if name == "results" else None if a is None else np.concatenate([a, b])[order])
-    return Moved(*fields)
+def taken(moved: Moved, chosen: Array) -> Moved:
+    """Some of the rows that have moved."""
+    rows, obs, reward, elapsed, terminated, truncated = (field[chosen] for field in moved[:6])
+    results = {row: moved.results[row] for row in rows.tolist() if row in moved.results}
+    legal = None if moved.legal is None else moved.legal[chosen]
+    return Moved(rows, obs, reward, elapsed, terminated, truncated, results, legal)

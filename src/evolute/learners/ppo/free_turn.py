@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from evolute.learners.ppo.paced_runner import Cohort
 
 Array = np.ndarray[Any, Any]
-TICK = 0.01
-"""Seconds after which it is looked whether an update is done, if no row moves."""
+TICK, LOOK = 0.01, 1.0
+"""Seconds after which it is looked whether an update is done, if no row moves, and whether members have failed."""
 
 
 class Fragment(NamedTuple):
@@ -53,10 +53,11 @@ class Fragments:
         """Which draw of noise each row's is from."""
         self.draws = 0
         self.noise = policy.draw(0)
-        self.begin(np.arange(number))
 
     def begin(self, rows: Array) -> None:
         """Begin new fragments of these rows, with noise that they have not had."""
+        if not len(rows):
+            return
         if (self.drawn[rows] == self.draws).any():
             self.draws += 1
             fresh, kept = self.rows.policy.draw(self.draws), np.ones(self.rows.number, bool)
@@ -91,8 +92,7 @@ class Fragments:
         self.times[rows] += 1
         whole = rows[self.times[rows] == self.unroll]
         made = [self._cut(int(row)) for row in whole]
-        if len(whole):
-            self.begin(whole)
+        self.begin(whole)
         return made
 
     def _cut(self, row: int) -> Fragment:
@@ -135,7 +135,9 @@ class FreeTurn:
                 chosen = np.flatnonzero(rows.waiting & ~np.repeat(done, envs))
                 if len(chosen):
                     fragments.act(chosen, np.repeat(self.versions, envs))
-                for fragment in fragments.step(rows.moved(together=False, patience=None if update is None else TICK)):
+                started, moved = rows.moved(together=False, patience=LOOK if update is None else TICK)
+                fragments.begin(started)
+                for fragment in fragments.step(moved):
                     self._put(fragment)
         idle = 1 - self.busy / (time.perf_counter() - begun)
         return [self._metrics(member, idle) for member in range(cohort.size)]

@@ -11,7 +11,7 @@ from evolute.core.order import Json, LinkName
 from evolute.core.protocols import Learner
 from evolute.envs.actors import Actors
 from evolute.envs.host_game import HostGame
-from evolute.envs.interface import HostEnv, JaxEnv, Paced, Separable, channels_of
+from evolute.envs.interface import HostEnv, JaxEnv, Paced, Separable, WithLegal, channels_of
 from evolute.envs.make import make_env, make_game, resolve_name, spec_for_testing
 from evolute.envs.spec import ActorSpec, EnvSpec, GameSpec
 from evolute.learners.kit.arena import has_legal, lineup_numbers
@@ -54,6 +54,7 @@ def make(algorithm: Algorithm, env: EnvSpec, settings: OnPolicySettings) -> Lear
         choices,
         algorithm,
         masked=isinstance(train_env, HostEnv),
+        legal=isinstance(train_env, WithLegal) and train_env.legal,
         channels=channels_of(train_env),
         test_runner=HostRunner(programs, test_env) if isinstance(test_env, HostEnv) else None,
         links=_links(algorithm, settings),
@@ -67,7 +68,7 @@ def _runner(programs: Programs, env: JaxEnv | HostEnv, pace: PaceSpec, actors: A
     if not isinstance(env, HostEnv):
         return JaxRunner(programs, env)
     crew = Actors(env, actors.count, actors.limit) if actors.count and isinstance(env, Separable) else None
-    if pace == TOGETHER and crew is None:
+    if pace == TOGETHER and crew is None and not isinstance(env, Paced):
         return HostRunner(programs, env)
     return PacedRunner(programs, env, pace, crew)
 

@@ -38,6 +38,9 @@ from evolute.learners.ppo.spec import PPOSpec
 from evolute.learners.ppo.train_state import MemberState
 from evolute.learners.ppo.turn_stats import TurnStats
 
+PATIENCE = 60.0
+"""Seconds without a move after which seats of a game are thought to wait for each other."""
+
 
 @dataclass(frozen=True)
 class PacedRunner:
@@ -64,7 +67,9 @@ class PacedRunner:
         cohort = Cohort(self.programs, spec, states, assignments, progress)
         with contextlib.closing(self._pool(env_seeds([one.seed for one in assignments], spec.envs))) as pool:
             every = channels_of(self.env)
-            rows = Rows(pool, cohort.policy, cohort.episodes, [every.index(name) for name in spec.channels])
+            used = [every.index(name) for name in spec.channels]
+            patience = None if isinstance(self.env, Separable) else PATIENCE
+            rows = Rows(pool, cohort.policy, cohort.episodes, self.env.observation_space, used, patience)
             if self.pace.pace == "free":
                 metrics = FreeTurn(cohort, rows, self.pace.max_lag).run()
             else:

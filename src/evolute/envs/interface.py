@@ -148,6 +148,14 @@ class Pool(Protocol):
 
 
 @runtime_checkable
+class Separable(Protocol):
+    """A HostEnv whose copies have nothing to do with one another, so that each can be stepped anywhere."""
+
+    def row(self, seed: int) -> Vector:
+        """One copy alone: its episodes are those that it would have among others."""
+
+
+@runtime_checkable
 class Paced(Protocol):
     """A HostEnv whose copies can move each at its own pace."""
 
@@ -157,6 +165,15 @@ class Paced(Protocol):
 
     def pool(self, seeds: Sequence[Sequence[int]]) -> Pool:
         """Rows for several members, seeded for their first episodes: `seeds` is [member, row]."""
+
+
+@runtime_checkable
+class WithLegal(Protocol):
+    """A HostEnv in which not every action is always legal."""
+
+    @property
+    def legal(self) -> bool:
+        """Whether it says which are."""
 
 
 @runtime_checkable

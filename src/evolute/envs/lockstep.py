@@ -61,5 +61,9 @@ def joined(parts: Sequence[Moved]) -> Moved:
     results = {row: told for part in parts for row, told in part.results.items()}
     facts = zip(*(part[:6] for part in parts), strict=True)
     rows, obs, reward, elapsed, terminated, truncated = (np.concatenate(fact)[order] for fact in facts)
-    legal = next((part.legal for part in parts if part.legal is not None), None)
-    return Moved(rows, obs, reward, elapsed, terminated, truncated, results, legal)
+    shown = next((part.legal for part in parts if part.legal is not None), None)
+    if shown is None:
+        return Moved(rows, obs, reward, elapsed, terminated, truncated, results)
+    everything = np.ones(shown.shape[1:], shown.dtype)
+    legal = [np.tile(everything, (len(part.rows), 1)) if part.legal is None else part.legal for part in parts]
+    return Moved(rows, obs, reward, elapsed, terminated, truncated, results, np.concatenate(legal)[order])

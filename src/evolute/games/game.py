@@ -69,6 +69,8 @@ class Game:
     action_space: gymnasium.Space[Any]
     repeatable: bool = False
     """Whether an episode follows from its seed and the actions alone: no clock, no chance of its own."""
+    legal: bool = False
+    """Whether seats say which actions are legal."""
     stall: float = 60.0
     """Seconds without a question after which an episode has failed."""
     plays: Sequence[str] | None = None

@@ -27,7 +27,7 @@ class StagedEnv:
         supported(game.observation_space, game.action_space)
         self.observation_space: gymnasium.Space[Any] = flat_space(game.observation_space)
         self.action_space: gymnasium.Space[Any] = game.action_space
-        self.channels, self.repeatable = tuple(game.channels), game.repeatable
+        self.channels, self.repeatable, self.legal = tuple(game.channels), game.repeatable, game.legal
 
     def pool(self, seeds: Sequence[Sequence[int]]) -> Pool:
         many = len(self.seats)

@@ -47,6 +47,7 @@ QUICK = {
     "docs/explain/pbt.md",
     "docs/how-to/pandas.md",
     "docs/how-to/shell.md",
+    "docs/how-to/steer.md",
     "docs/index.md",
 }
 """Pages that run within some seconds."""

@@ -44,4 +44,5 @@ def find_env(values: Mapping[str, Any], layer: Layer, learner: PluginSpec) -> En
 
 def env_sections(name: str | None) -> set[str]:
     """The sections in which settings of an environment may be: its library's, or that of the user's own maker."""
-    return {*shipped("envs.adapters"), *shipped("envs.ours"), *([name.rpartition(":")[2]] if name and ":" in name else [])}
+    ours = {known for group in ("envs.adapters", "envs.ours", "games") for known in shipped(group)}
+    return {*ours, *([name.rpartition(":")[2]] if name and ":" in name else [])}

@@ -45,6 +45,9 @@ class Seat(Protocol):
     def ask(self, obs: Any, legal: Any = None) -> bool:
         """Ask for an action without waiting: it will be in `action`. False, and no more, while a question is open."""
 
+    async def answer(self) -> Any:
+        """The answer to the open question; the newest one if none is open."""
+
     def reward(self, *amount: float, **channels: float) -> None:
         """Add to the rewards of the last action: by channel, or one amount if the game has a single reward."""
 

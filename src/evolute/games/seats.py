@@ -85,10 +85,13 @@ class PlayedSeat:
 
     async def act(self, obs: Any, legal: Any = None) -> Any:
         while self.thinking:
-            await self._answer()
+            await self.answer()
         if not self.ask(obs, legal):
             raise RuntimeError(f"{self.name} is asked for an action after its end")
-        return await self._answer()
+        return await self.answer()
+
+    async def answer(self) -> Any:
+        return self.action if self._waiting is None else await asyncio.shield(self._waiting)
 
     def ask(self, obs: Any, legal: Any = None) -> bool:
         self._check_open()
@@ -144,9 +147,6 @@ class PlayedSeat:
         self._since = now
         return move
 
-    async def _answer(self) -> Any:
-        return None if self._waiting is None else await asyncio.shield(self._waiting)
-
     def _answered(self, action: Any) -> None:
         self.action, waiting, self._waiting = action, self._waiting, None
         self._noticed()
@@ -169,6 +169,9 @@ class RuledSeat:
 
     async def act(self, obs: Any, legal: Any = None) -> Any:
         self.ask(obs, legal)
+        return self.action
+
+    async def answer(self) -> Any:
         return self.action
 
     def ask(self, obs: Any, legal: Any = None) -> bool:

@@ -67,16 +67,15 @@ class FinalEvaluation:
         return [Evaluation.of(arm.agent.turn.ref, found, greedy=arm.greedy) for arm, found in whole]
 
     def _arms(self) -> list[Arm]:
-        """Who plays: the best few in every way of acting, or the best alone if its learner has a way of its own."""
+        """Who plays: the best few, in every way of acting, or in their learner's own."""
         learner = self.run.learner
         ways: Sequence[bool | None] = learner.ways if isinstance(learner, PlaysEitherWay) else (None,)
-        agents = self._best(self.members if isinstance(learner, PlaysEitherWay) else min(self.members, 1))
-        return [Arm(agent, greedy) for agent in agents for greedy in ways]
+        return [Arm(agent, greedy) for agent in self._best(self.members) for greedy in ways]
 
     def _best(self, number: int) -> list[Agent]:
-        latest = [member.latest for member in self.run.population.members if member.latest is not None]
-        ranked = sorted((turn for turn in latest if is_number(turn.score)), key=lambda turn: rank_key(turn.score))
-        return [self.run.member(turn.ref.member) for turn in ranked[:number]]
+        found = self.run.front or [self.run.agent(turn) for turn in self.run.population.candidates]
+        scored = [agent for agent in found if is_number(agent.score)]
+        return sorted(scored, key=lambda agent: rank_key(agent.score))[:number]
 
     def _round(self, arms: Sequence[Arm], seed: int, episodes: int | None) -> list[list[float]]:
         """The returns of each, as far as there was time; nothing in it if the learner cannot play."""
@@ -87,7 +86,9 @@ class FinalEvaluation:
                 returns = arm.agent.evaluate(seed=seed, episodes=episodes, greedy=arm.greedy, progress=progress)
             except TimeUpError:
                 break
-            played.append([float(value) for value in returns or ()])
+            if returns is None:  # it cannot play, and so nobody can
+                return [[] for _ in arms]
+            played.append([float(value) for value in returns])
         return played
 
     def _progress(self, arm: Arm, place: int, count: int) -> Callable[[float, str], None]:

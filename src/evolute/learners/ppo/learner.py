@@ -85,14 +85,12 @@ class PPO:
         """Warnings: of episodes on the host, which every turn starts afresh, that may not fit into a turn; of slower code."""
         specs = [self._spec(self._full(hparams)) for hparams in examples]
         for spec in specs:
-            _check_native(spec)
+            support.check(self.algorithm.name, native=spec.native)
             self._check_whole_episodes(spec)
-        idle = (
-            []
-            if not examples
-            else channels.idle(self.channels, specs[0].channels, self._full(examples[0]), self.algorithm.name)
-        )
-        return [*self.notes, *self._advice_on_code(specs), *self._advice_on_episodes(interval), *idle]
+        named = self.algorithm.name
+        idle = [] if not examples else channels.idle(self.channels, specs[0].channels, self._full(examples[0]), named)
+        slower = support.advice(self.settings.code, self.choices["code"], [spec.network for spec in specs])
+        return [*self.notes, *slower, *self._advice_on_episodes(interval), *idle]
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)
@@ -106,7 +104,7 @@ class PPO:
     ) -> tuple[list[MemberState], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
         spec = self._spec(settings[0])
-        _check_native(spec)
+        support.check(self.algorithm.name, native=spec.native)
         teachers = [None if order.teacher is None else fetch(order.teacher) for order in orders]
         rows = list(zip(orders, settings, teachers, strict=True))
         assignments = [self._assignment(spec, order, values, teacher, fetch) for order, values, teacher in rows]
@@ -117,7 +115,7 @@ class PPO:
             MemberState(result.train, result.envs, self._about(spec, values))
             for result, values in zip(results, settings, strict=True)
         ]
-        returns: list[dict[str, float]] = [{} for _ in orders]
+        returns: list[dict[str, float | None]] = [{} for _ in orders]
         if self.settings.fitness == "evaluation":
             self._evaluate(self.runner, self.settings.episodes, "score", returns, spec, after, orders, progress)
         if self.test_runner is not None:
@@ -286,13 +284,6 @@ class PPO:
                 f"but those that end within a rollout: set {section}.unroll={limit} or more, or use learner=a2c"
             )
 
-    def _advice_on_code(self, specs: Sequence[PPOSpec]) -> list[str]:
-        """A word on what is missing if XLA trains networks for which there is machine code; runs that chose XLA know it."""
-        slower = self.settings.code == "auto" and self.choices["code"] == "xla"
-        if not slower or not any(support.applies(spec.network) for spec in specs):
-            return []
-        return [f"training with XLA alone, which is slower than machine code: {support.missing()}"]
-
     def _advice_on_episodes(self, interval: int) -> list[str]:
         limit, each = self.runner.time_limit, interval // self.settings.envs
         if self.settings.fitness == "evaluation" or limit is None or each >= limit:
@@ -307,7 +298,7 @@ class PPO:
         runner: Runner,
         episodes: int,
         name: str,
-        returns: Sequence[dict[str, float]],
+        returns: Sequence[dict[str, float | None]],
         spec: PPOSpec,
         states: Sequence[MemberState],
         orders: Sequence[Order],
@@ -325,12 +316,8 @@ class PPO:
             results = runner.evaluate(spec, players, episodes, greedy=self.settings.greedy, seed=seed, progress=at_end)
             for row, result in zip(rows, results, strict=True):
                 returns[row][name] = float(np.mean(result.returns))
-
-
-def _check_native(spec: PPOSpec) -> None:
-    """A run keeps to the code it began with, since other code gives other bits."""
-    if spec.native and (reason := support.missing()):
-        raise ValueError(f"these networks are to be trained by machine code (ppo.code=native), but {reason}")
+                if name == "score":
+                    returns[row]["score_error"] = episode_stats.error_of_mean(result.returns)
 
 
 def traced(hparams: Hparams, used: Sequence[str] = ()) -> Traced:
@@ -363,7 +350,7 @@ def _trouble(suspect: int, env: int, step: int) -> str:
     return f"{text}: the learning rate may be too high" if "network" in SUSPECTS[suspect] else text
 
 
-def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], steps: int) -> Outcome:
+def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float | None], steps: int) -> Outcome:
     """The metrics of a turn; the score is the mean return of its last training episodes, or that among `returns`."""
     stats = result.stats
     if result.error is not None:
@@ -375,10 +362,15 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
     returned, mean_length = episode_stats.means(stats.episodes)
     mean_return = None if returned is None else returned[0]
     by_channel = {f"return.{name}": returned and returned[place] for place, name in enumerate(spec.channels)}
+    by_channel |= {
+        f"per_step.{name}": returned and mean_length and returned[place] / mean_length
+        for place, name in enumerate(spec.channels)
+    }
     means = dict(zip(LOSSES, stats.losses / max(stats.updates, 1), strict=True))
     losses = {name: float(means[name]) for name in reported(spec)}
     metrics: dict[str, Any] = {
         "score": mean_return,
+        "score_error": episode_stats.standard_error(stats.episodes),
         "return": mean_return,
         "episode_length": mean_length,
         "episodes": int(stats.episodes.count),
@@ -389,5 +381,6 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float], st
     }
     if spec.game:
         metrics["score"] = None  # members of a game are compared by ratings
+        del metrics["score_error"]
         metrics["result"] = np.mean([match.score for match in result.matches]) if result.matches else None
     return Outcome(metrics, steps, result.matches)

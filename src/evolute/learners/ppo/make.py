@@ -35,8 +35,7 @@ def make(algorithm: Algorithm, env: EnvSpec, settings: OnPolicySettings) -> Lear
     programs = Programs(devices)  # before the environment, which may use JAX
     name = resolve_name(env.name)
     spec = env.with_name(name)
-    code = settings.code if settings.code != "auto" else "xla" if support.missing() else "native"
-    choices = {"env": name, "devices": devices, "code": code}
+    choices = {"env": name, "devices": devices, "code": support.chosen(settings.code)}
     if spec.game is not None:
         return _in_game(algorithm, spec, spec.game, settings, choices, programs)
     train_env, unseen = make_env(spec), spec_for_testing(spec)

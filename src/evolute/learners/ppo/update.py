@@ -102,7 +102,9 @@ def _predictions_and_vjp(
     if spec.native:
         from evolute.learners.kit.native import dense  # needs llvmlite, an extra
 
-        predictions, vjp = jax.vjp(lambda weights: Predictions(*dense.predict(spec.network, weights, minibatch.obs)), weights)
+        predictions, vjp = jax.vjp(
+            lambda weights: Predictions(*dense.predict_twins(spec.network, weights, minibatch.obs)), weights
+        )
         return predictions, lambda gradients: vjp(gradients)[0]
     parts = networks.grouped(spec.network, weights)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 from evolute.core.order import Json
 from evolute.core.population import Population, Turn, best
+from evolute.core.space import Space
+from evolute.core.steering import Steering
 from evolute.report.data.evaluation import evaluation_data, score_hints
+from evolute.report.data.front import front_rows
 from evolute.report.data.generations import generation_data
 from evolute.report.data.members import member_row
 from evolute.report.data.proposals import proposals
+from evolute.report.data.requests import request_rows
 from evolute.report.data.standings import ratings
 from evolute.runs import folders
 from evolute.runs.result import Agent, Run
@@ -26,7 +31,7 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "learner": run.meta.learner,
         "strategy": run.meta.strategy,
         "mode": run.meta.mode,
-        "space": run.meta.space,
+        "space": {name: param.to_json() for name, param in _space(run).items()},
         "seconds": run.elapsed,
         **counts(run.population),
         "workers_lost": sum(kind == "worker lost" for _, kind, _ in run.notes),
@@ -35,9 +40,13 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "members": [member_row(member) for member in run.population.members],
         "proposals": proposals(run.population),
         "generations": generation_data(TurnTable.read(run.folder)) if _has_generations(run.population) else [],
+        "objectives": list(run.meta.objectives),
+        "front": front_rows(run.population),
+        "archive": [list(ref) for ref in run.population.archive],
         "best": None,
         "hints": [],
         "ratings": ratings(run),
+        "requests": request_rows(run.folder, run.answers),
         "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
     }
     if best(run.population) is not None:
@@ -47,6 +56,11 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
     if member is not None:
         data["member"] = agent(run.member(member))
     return data
+
+
+def _space(run: Run) -> Space:
+    """The hyper-parameters with the bounds that are in force."""
+    return Steering.of(run.answers).space(Space.from_json(run.meta.space))
 
 
 def _has_generations(population: Population) -> bool:
@@ -61,6 +75,7 @@ def agent(one: Agent) -> dict[str, Json]:
         "member": one.member,
         "turn": one.turn.ref.turn,
         "score": one.score,
+        "objectives": list(one.objectives),
         "steps": one.turn.steps,
         "metrics": dict(one.turn.report.metrics),
         "hparams": dict(one.hparams),
@@ -118,12 +133,16 @@ def disk(run: Run) -> dict[str, int]:
 
 
 def retained_at_most(identity: Json, size: int) -> int:
-    """How many states are needed besides: a pool of opponents, candidates that wait for the end of a rung, and what members
-    that do not wait for each other have of a shared buffer."""
+    """How many states are needed besides: a pool of opponents, an archive, candidates that wait for the end of a rung, and what
+    members that do not wait for each other have of a shared buffer."""
     pool = identity.get("opponents.capacity", 0) if identity.get("opponents") else 0
     _, learning = identity.get("learner") or (None, dict[str, Json]())
     shared = size * (size - 1) if learning.get("inherit_buffer") == "share" and identity.get("mode") == "async" else 0
     name, settings = identity.get("strategy") or (None, dict[str, Json]())
+    if name in ("ga", "nsga2"):
+        return int(pool) + shared + int(settings.get("archive") or size)
+    if name == "map_elites":
+        return int(pool) + shared + math.prod(int(count) for _, _, count in settings["cells"].values())
     if name != "bg_pbt":
         return int(pool) + shared
     counts = settings.get("candidates") or 3 * size

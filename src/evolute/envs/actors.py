@@ -78,7 +78,10 @@ class Actors:
     def __init__(self, env: Separable, count: int, limit: float) -> None:
         self.env, self.count, self.limit = env, count, limit
         self.restarts = self.openings = 0
-        self._payload = bytes(cloudpickle.dumps(env))
+        try:
+            self._payload = bytes(cloudpickle.dumps(env))
+        except Exception as error:
+            raise ValueError(f"actors.count={count}: this environment cannot be sent to other processes: {error}") from error
         self._processes: list[Process] = []
         self._end = weakref.finalize(self, _end_all, self._processes)
 

@@ -18,7 +18,10 @@ from evolute.core.ranking import better, top
 from evolute.strategies.evolution import continued_order
 
 PATIENCE = 5
-"""Turns in a row that the best of the control group must lead before that is told."""
+"""Turns in a row that the best of the control group must lead before that is told.
+
+The first so many turns do not count: until then a lead is the luck of the first draw, which tuning has hardly touched.
+"""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Controlled:
             return state, orders
         size = len(population) - self.control
         alone, others = (_best(population, slots) for slots in (range(size, len(population)), range(size)))
-        ahead = state["ahead"] + 1 if better(alone, others) else 0
+        ahead = state["ahead"] + 1 if turn > PATIENCE and better(alone, others) else 0
         told = ahead >= PATIENCE and bool(orders)
         if told:
             orders = [replace(orders[0], why={**orders[0].why, CONTROL_AHEAD: [PATIENCE, alone, others]}), *orders[1:]]

@@ -262,6 +262,11 @@ def test_what_is_legal_comes_with_the_question():
     check_async_game(Masked())
     with staged(Masked()) as pool:
         assert pool.recv().legal.sum() == 2
+    game = Masked()
+    game.legal = False
+    with staged(game) as pool:
+        assert np.isnan(pool.recv().reward).all()
+        assert "has not said so beforehand" in str(pool.failures[0])
     with staged(Masked()) as pool, pytest.raises(ValueError, match="which actions are legal"):
         Lockstep(pool).reset()
 

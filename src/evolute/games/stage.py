@@ -37,7 +37,7 @@ class Stage:
         self.words: list[str] = []
         """The last words of episodes that failed."""
         self._game = game
-        self._form = Format(game.observation_space, game.action_space, game.channels)
+        self._form = Format(game)
         self._changed = threading.Condition()
         self._moves: dict[int, Move] = {}
         self._moving = set(range(self.rows))

@@ -294,6 +294,19 @@ def test_seats_that_there_are_not_and_rows_that_do_not_fit_are_refused():
         Duel().host_env().pool([[1, 2, 3]])
 
 
+def test_a_vector_has_any_number_of_rows_and_a_rule_plays_the_seats_that_are_left():
+    class Both(Small):
+        seats, repeatable = ("me", "you"), True
+
+        async def play(self, seats, seed):
+            did = await asyncio.gather(seats["me"].act([0, 0]), seats["you"].act([1, 0]))
+            return {"me": {"did": did[0]}, "you": {"did": did[1]}}
+
+    with contextlib.closing(Both().host_env().vector([[1, 2, 3], [4, 5, 6]])) as vector:
+        assert vector.reset()[:, 0].tolist() == [0, 1, 0, 0, 1, 0]
+        assert vector.step(np.zeros(6, int))[2].all()
+
+
 def test_a_closed_stage_leaves_no_thread_and_lets_games_clean_up():
     cleaned = []
 

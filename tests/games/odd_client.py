@@ -73,7 +73,7 @@ ODD = {
     "channel": packed({"kind": "reward", "seat": "player", "amounts": {"gold": 1}}),
     "again": packed({**HELLO, "token": "x"}),
     "failed": packed({"kind": "failed", "why": "the level file is missing"}),
-    "legal": ask(legal=[True]),
+    "legal": ask(legal=[True, False, True]),
 }
 
 if __name__ == "__main__":

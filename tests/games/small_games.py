@@ -109,7 +109,7 @@ class Sabotaged(Small):
 class Masked(Small):
     """Says which actions are legal, and fails if another one is taken."""
 
-    repeatable = True
+    repeatable = legal = True
 
     async def play(self, seats, seed):
         rng = np.random.default_rng(seed)

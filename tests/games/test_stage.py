@@ -262,6 +262,11 @@ def test_what_is_legal_comes_with_the_question():
     check_async_game(Masked())
     with staged(Masked()) as pool:
         assert pool.recv().legal.sum() == 2
+    game = Masked()
+    game.legal = False
+    with staged(game) as pool:
+        assert np.isnan(pool.recv().reward).all()
+        assert "has not said so beforehand" in str(pool.failures[0])
     with staged(Masked()) as pool, pytest.raises(ValueError, match="which actions are legal"):
         Lockstep(pool).reset()
 
@@ -287,6 +292,19 @@ def test_seats_that_there_are_not_and_rows_that_do_not_fit_are_refused():
         Duel(plays="mee").host_env()
     with pytest.raises(ValueError, match=r"2 of its seats are played.*ppo.envs=3"):
         Duel().host_env().pool([[1, 2, 3]])
+
+
+def test_a_vector_has_any_number_of_rows_and_a_rule_plays_the_seats_that_are_left():
+    class Both(Small):
+        seats, repeatable = ("me", "you"), True
+
+        async def play(self, seats, seed):
+            did = await asyncio.gather(seats["me"].act([0, 0]), seats["you"].act([1, 0]))
+            return {"me": {"did": did[0]}, "you": {"did": did[1]}}
+
+    with contextlib.closing(Both().host_env().vector([[1, 2, 3], [4, 5, 6]])) as vector:
+        assert vector.reset()[:, 0].tolist() == [0, 1, 0, 0, 1, 0]
+        assert vector.step(np.zeros(6, int))[2].all()
 
 
 def test_a_closed_stage_leaves_no_thread_and_lets_games_clean_up():

@@ -42,6 +42,7 @@ class ConnectedGame(Game):
         self._where, self._games, self.stall = where, _positive("games", games), float(_positive("stall", stall))
         self._hello = _in_thread(lambda: self._met(_positive("wait", wait)))
         self.seats, self.channels, self.repeatable = self._hello.seats, self._hello.channels, self._hello.repeatable
+        self.legal = self._hello.legal
         self.observation_space = _space(self._hello.observation_space)
         self.action_space = _space(self._hello.action_space)
 

@@ -75,6 +75,7 @@ class Hello(_Message):
     observation_space: Annotated[Box | Discrete | MultiDiscrete, Field(discriminator="kind")]
     action_space: Annotated[Box | Discrete | MultiDiscrete, Field(discriminator="kind")]
     repeatable: bool = False
+    legal: bool = False
 
 
 class Ask(_Message):

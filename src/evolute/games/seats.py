@@ -13,16 +13,18 @@ import numpy as np
 
 from evolute.core.names import closest
 from evolute.envs.flatten import flat_space, flatten, mismatch
+from evolute.games.game import Game
 from evolute.games.rows import Array, Move, Row
 
 
 class Format:
     """How what a game says becomes numbers; raises ValueError where it is not what the game has announced."""
 
-    def __init__(self, observation_space: Any, action_space: Any, channels: Sequence[str]) -> None:
-        self.space, self.actions, self.channels = observation_space, action_space, tuple(channels)
-        self.box = flat_space(observation_space)
-        self.choices = int(action_space.n) if isinstance(action_space, gymnasium.spaces.Discrete) else None
+    def __init__(self, game: Game) -> None:
+        self.space, self.actions, self.channels = game.observation_space, game.action_space, tuple(game.channels)
+        self.has_legal = game.legal
+        self.box = flat_space(self.space)
+        self.choices = int(self.actions.n) if isinstance(self.actions, gymnasium.spaces.Discrete) else None
 
     def obs(self, obs: Any) -> Array:
         """A copy of an observation, flat."""
@@ -34,6 +36,8 @@ class Format:
         """Which actions are legal; None if all are."""
         if legal is None:
             return None
+        if not self.has_legal:
+            raise ValueError("it is said which actions are legal, and the game has not said so beforehand: set legal in it")
         if self.choices is None:
             raise ValueError("legal is given, and only Discrete actions can be illegal")
         mask = np.array(legal, bool)

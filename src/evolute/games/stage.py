@@ -30,14 +30,14 @@ GRACE = 5.0
 
 
 class Stage:
-    """A Pool whose rows are the seats `played` of games, one game for each seed: [game * seat]."""
+    """A Pool whose rows are seats of games, one game for each seed; `played` says which seats of each are rows."""
 
-    def __init__(self, game: Game, played: Sequence[str], seeds: Sequence[int]) -> None:
-        self.rows, self.failures = len(seeds) * len(played), dict[int, Exception]()
+    def __init__(self, game: Game, played: Sequence[Sequence[str]], seeds: Sequence[int]) -> None:
+        self.rows, self.failures = sum(map(len, played)), dict[int, Exception]()
         self.words: list[str] = []
         """The last words of episodes that failed."""
         self._game = game
-        self._form = Format(game.observation_space, game.action_space, game.channels)
+        self._form = Format(game)
         self._changed = threading.Condition()
         self._moves: dict[int, Move] = {}
         self._moving = set(range(self.rows))
@@ -47,7 +47,8 @@ class Stage:
         box = self._form.box
         self._blank = Move(np.zeros(box.shape, box.dtype), self._form.zero() + np.nan, 1.0)
         self._rows = [Row(partial(self._show, number), self._blank) for number in range(self.rows)]
-        self._tables = [self._table(game, played, number, seed) for number, seed in enumerate(seeds)]
+        firsts = np.cumsum([0, *map(len, played)]).tolist()
+        self._tables = [self._table(game, *one) for one in zip(played, firsts[:-1], seeds, strict=True)]
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=f"stage of {type(game).__name__}", daemon=True)
         self._thread.start()
@@ -90,8 +91,7 @@ class Stage:
         if not self._thread.is_alive():
             self._loop.close()
 
-    def _table(self, game: Game, played: Sequence[str], number: int, seed: int) -> Table:
-        first = number * len(played)
+    def _table(self, game: Game, played: Sequence[str], first: int, seed: int) -> Table:
         rows = {name: self._rows[first + place] for place, name in enumerate(played)}
 
         def failed(words: str) -> None:

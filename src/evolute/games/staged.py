@@ -36,10 +36,16 @@ class StagedEnv:
                 f"{self.title}: {many} of its seats are played, each of which takes one of a member's environments: set "
                 f"ppo.envs={len(seeds[0])} to a multiple of that, or {self.title}.plays to fewer seats"
             )
-        return Stage(self.game, self.seats, [int(seed) for member in seeds for seed in member[::many]])
+        return self._stage(seeds)
 
     def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:
-        return Lockstep(self.pool(seeds))
+        """Any number of rows for each member: in its last game a rule plays the seats that are left over."""
+        return Lockstep(self._stage(seeds))
+
+    def _stage(self, seeds: Sequence[Sequence[int]]) -> Stage:
+        many = len(self.seats)
+        games = [(int(seed), len(member) - place) for member in seeds for place, seed in enumerate(member) if place % many == 0]
+        return Stage(self.game, [self.seats[:left] for _, left in games], [seed for seed, _ in games])
 
 
 def _played(game: Game, title: str) -> tuple[str, ...]:

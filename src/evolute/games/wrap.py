@@ -64,6 +64,7 @@ class _HostGameGame(Game):
         super().__init__(plays=plays)
         self.seats, self._host = names, game
         self.observation_space, self.action_space = game.observation_space, game.action_space
+        self.legal = game.has_legal
         self._copy: GameCopy | None = None
 
     async def play(self, seats: Mapping[str, Seat], seed: int) -> None:

@@ -50,7 +50,7 @@ def _played(
     game: Game, seats: Sequence[str], episodes: int, limit: float, seed: int, *, delay: float
 ) -> tuple[dict[int, list[Episode]], Stage]:
     """The first episodes of each row; each row's actions are its own, whenever it is asked."""
-    with contextlib.closing(Stage(game, seats, [seed, seed + 1])) as stage:
+    with contextlib.closing(Stage(game, [seats, seats], [seed, seed + 1])) as stage:
         rngs = [np.random.default_rng([seed, row]) for row in range(stage.rows)]
         pauses = np.random.default_rng(seed)
         found: dict[int, list[Episode]] = {row: [[]] for row in range(stage.rows)}

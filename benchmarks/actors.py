@@ -135,6 +135,7 @@ def compared(case: str, rounds: int) -> dict[str, list[float]]:
             process.stdin.write("go\n")
             process.stdin.flush()
             found[name].append(float(process.stdout.readline()))
+            print(f"{case}: {name}: {found[name][-1]:,.0f} steps/s", flush=True)
     for process in contenders.values():
         process.kill()
         process.wait()

@@ -19,6 +19,7 @@ PRESETS = (
     "halfcheetah-sac",
     "minatar-dqn",
     "pendulum-sac",
+    "pong-diverse",
     "pong-selfplay",
     "procgen-small",
     "rps",
@@ -31,6 +32,7 @@ SHORTER = {
     "learner=sac": REPLAY,
     "learner=td3": REPLAY,
     "learner=dqn": REPLAY,
+    "pong-diverse": ("interval=32k", "stop.steps=32k", "evaluation.members=0"),  # some games must end
     "-sac": REPLAY,
     "-dqn": REPLAY,
 }

@@ -142,7 +142,7 @@ class OnPolicySettings:
         Evolves.NEVER,
         doc("1: sample each rollout while the last one is learnt from, so that it lags by 1"),
     ] = 0
-    max_lag: Annotated[Number, Evolves.NEVER, doc("pace=free: drop fragments that more updates than this lie behind")] = 8
+    max_lag: Annotated[Number, Evolves.NEVER, doc("pace=free: drop fragments that lag by more updates than this")] = 8
     fitness: Annotated[
         Literal["training", "evaluation"],
         Evolves.NEVER,

@@ -19,6 +19,7 @@ ARMS = {
     "pbt": OBJECTIVES,
     "pbt on the sum": (),
     "random_search": (),
+    "nsga2": OBJECTIVES,
     "mf_pbt": OBJECTIVES,
     "winner_takes_all": OBJECTIVES,
     "pb2": OBJECTIVES,

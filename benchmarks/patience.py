@@ -96,10 +96,10 @@ def measured(task: tuple[str, str, int, str, int, int]) -> dict[str, Any]:
     return {"task": list(task), "value": value, "rung": rung}
 
 
-def tasks(parts: list[str], seeds: int | None) -> Iterator[tuple[str, str, int, str, int, int]]:
+def tasks(parts: list[str], seeds: int | None, first: int) -> Iterator[tuple[str, str, int, str, int, int]]:
     for case in CASES:
         if case.part in parts:
-            for seed in range(seeds or case.seeds):
+            for seed in range(first, first + (seeds or case.seeds)):
                 for strategy in case.strategies:
                     yield case.part, case.preset, case.population, strategy, case.control, seed
 
@@ -143,16 +143,22 @@ def main() -> None:
     parts = list(dict.fromkeys(case.part for case in CASES))
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(parts)}")
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only-report", action="store_true", help="measure nothing")
     asked = parser.parse_args()
     found = known()
-    left = [] if asked.only_report else [task for task in tasks(asked.parts or parts, asked.seeds) if task not in found]
+    left = (
+        []
+        if asked.only_report
+        else [task for task in tasks(asked.parts or parts, asked.seeds, asked.first) if task not in found]
+    )
     RESULTS.parent.mkdir(exist_ok=True)
     with ProcessPoolExecutor(asked.jobs) as pool, RESULTS.open("a") as out:
         for row in pool.map(measured, left):
             print(json.dumps(row), file=out, flush=True)
-    print("\n".join(report(known())))
+    shown = {task: row for task, row in known().items() if task[5] >= asked.first}
+    print("\n".join(report(shown)))
 
 
 if __name__ == "__main__":

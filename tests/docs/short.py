@@ -21,6 +21,7 @@ PRESETS = (
     "minatar-dqn",
     "pendulum-actors",
     "pendulum-sac",
+    "pong-diverse",
     "pong-selfplay",
     "procgen-small",
     "rps",
@@ -33,6 +34,7 @@ SHORTER = {
     "learner=sac": REPLAY,
     "learner=td3": REPLAY,
     "learner=dqn": REPLAY,
+    "pong-diverse": ("interval=32k", "stop.steps=32k", "evaluation.members=0"),  # some games must end
     "-sac": REPLAY,
     "-dqn": REPLAY,
 }

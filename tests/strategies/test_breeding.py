@@ -123,11 +123,13 @@ def canonical(folder):
         return journal.canonical()
 
 
+@pytest.mark.parametrize(("mode", "engine"), [("sync", "inline"), ("async", "simulated")])
 @pytest.mark.parametrize(("strategy", "more"), [("nsga2", {}), ("map_elites", {"map_elites": {"cells": CELLS}})])
-def test_a_run_stopped_anywhere_goes_on_with_the_same_archive(tmp_path, stopped_at, strategy, more):
+def test_a_run_stopped_anywhere_goes_on_with_the_same_archive(tmp_path, stopped_at, strategy, more, mode, engine):
     def train(name):
         settings = {"preset": "tradeoff", "strategy": strategy, "population": 5, "stop": {"turns": 7}, "seed": 3, **more}
-        return evolute.run(**settings, folder=tmp_path / name, display="none")
+        script = {"simulated": {"durations": [1.0, 2.0, 3.0]}} if engine == "simulated" else {}
+        return evolute.run(**settings, **script, mode=mode, engine=engine, folder=tmp_path / name, display="none")
 
     whole = train("whole")
     for count in (11, 23):

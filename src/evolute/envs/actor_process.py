@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import pickle
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
@@ -23,6 +22,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from evolute.core.tree import Tree, unpack
 from evolute.envs.interface import Separable
 from evolute.envs.pool import Copy
 
@@ -68,7 +68,20 @@ class Opening:
     number: int
     layout: Layout
     seeds: Mapping[int, int]
-    before: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    before: Mapping[int, Sequence[Any]]
+
+    def to_tree(self) -> Tree:
+        """The opening as a message."""
+        shapes = [[name, list(shape), kind] for name, (shape, kind) in self.layout.shapes.items()]
+        before = [[row, np.stack(actions)] for row, actions in self.before.items() if len(actions)]
+        seeds = [list(pair) for pair in self.seeds.items()]
+        return {"number": self.number, "rows": self.layout.rows, "shapes": shapes, "seeds": seeds, "before": before}
+
+    @classmethod
+    def from_tree(cls, tree: Tree) -> Opening:
+        """The opening in a message."""
+        layout = Layout(tree["rows"], {name: (tuple(shape), kind) for name, shape, kind in tree["shapes"]})
+        return cls(tree["number"], layout, dict(tree["seeds"]), dict(tree["before"]))
 
 
 def serve(pipe: Connection) -> None:
@@ -89,7 +102,7 @@ def serve(pipe: Connection) -> None:
                 copy.close()
             copies, arrays = {}, {}
             if message[:1] == OPEN:
-                opening = pickle.loads(message[1:])
+                opening = Opening.from_tree(unpack(message[1:])[0])
                 number = opening.number
                 copies, arrays = _opened(pipe, env, opening)
                 pipe.send_bytes(OPENED + bytes(3) + np.array([number, -1], np.int32).tobytes())

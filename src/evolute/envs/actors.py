@@ -28,6 +28,7 @@ import gymnasium
 import numpy as np
 
 from evolute.core.rng import derive
+from evolute.core.tree import pack
 from evolute.envs.actor_process import CLOSE, FAILED, OPEN, OPENED, STEP, Layout, Opening
 from evolute.envs.interface import HostEnv, Moved, Separable
 from evolute.envs.pool import Arrivals
@@ -78,7 +79,10 @@ class Actors:
     def __init__(self, env: Separable, count: int, limit: float) -> None:
         self.env, self.count, self.limit = env, count, limit
         self.restarts = self.openings = 0
-        self._payload = bytes(cloudpickle.dumps(env))
+        try:
+            self._payload = bytes(cloudpickle.dumps(env))
+        except Exception as error:
+            raise ValueError(f"actors.count={count}: this environment cannot be sent to other processes: {error}") from error
         self._processes: list[Process] = []
         self._end = weakref.finalize(self, _end_all, self._processes)
 
@@ -193,7 +197,7 @@ class ActorPool:
         process = self._actors.process(number)
         rows = range(number, self.rows, self._count)
         seeds, before = {row: self._seeds[row] for row in rows}, {row: self._sent[row] for row in rows}
-        process.send(OPEN + bytes(cloudpickle.dumps(Opening(self._opening, self._layout, seeds, before))))
+        process.send(OPEN + b"".join(pack(Opening(self._opening, self._layout, seeds, before).to_tree())))
         with contextlib.suppress(OSError):
             reduction.send_handle(process.pipe, self._file.fileno(), process.handle.pid)
         process.heard, process.begun = time.monotonic(), False

@@ -21,6 +21,7 @@ from evolute.learners.kit.episodes import Array, Episodes
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.host_rollout import Trajectory
 from evolute.learners.kit.paced_acting import PacedPolicy
+from evolute.learners.kit.stacking import padded
 
 COMPANY = 1e-3
 """Seconds that rows which are ready wait for others, at most: one call acts for all of them."""
@@ -48,6 +49,8 @@ class Rows:
         self.waiting, self.started = np.zeros(self.number, bool), np.zeros(self.number, bool)
         """Who has moved and waits for an action, and who has had a first observation."""
         self.results: list[list[Mapping[str, float]]] = [[] for _ in range(members)]
+        """What games told of each member's episodes."""
+        self._told: list[tuple[int, int, Mapping[str, float]]] = []
         self._sent = np.zeros(self.number)
         self._took: deque[float] = deque(maxlen=64)
         self.obs: Array = np.zeros((self.number, *(space.shape or ())), space.dtype)
@@ -102,9 +105,14 @@ class Rows:
         ends = np.maximum(over, moved.truncated * valid)
         self.first[rows], self.valid[rows] = 1 - valid, 1 - ends
         self._see(moved)
-        for row, found in sorted(moved.results.items()):
-            self.results[row // self.episodes.envs].append(found)
+        self._told += [(steps(row), row, found) for row, found in moved.results.items()]
         return reward.astype(np.float32), ends, over, valid
+
+    def settle(self) -> None:
+        """Note what games have told by now, in an order that does not depend on who came first."""
+        for _, row, found in sorted(self._told, key=lambda one: one[:2]):
+            self.results[row // self.episodes.envs].append(found)
+        self._told = []
 
     def _rewards(self, moved: Moved) -> Array:
         """The reward, or those of the channels that are in use."""
@@ -138,6 +146,54 @@ class Rows:
         return min(COMPANY, SHARE * float(np.median(self._took))) if self._took else 0.0
 
 
+class Steps:
+    """The steps that rows have made, each in a rollout of its own: arrays [row, time, …], and at what time each row is."""
+
+    def __init__(self, rows: Rows, unroll: int, before: int = 0) -> None:
+        self.rows, self.unroll = rows, unroll
+        number, policy = rows.number, rows.policy
+        grid = (number, unroll)
+        self.obs = np.zeros((number, unroll + 1, *rows.obs.shape[1:]), rows.obs.dtype)
+        self.acted = np.zeros((*grid, policy.width), np.float32)
+        self.reward = np.zeros((*grid, len(rows.channels)) if rows.channels else grid, np.float32)
+        self.terminated, self.ends, self.valid = (np.zeros(grid, np.float32) for _ in range(3))
+        self.first = np.zeros((number, unroll + 1), np.float32)
+        self.memory = np.zeros((number, policy.spec.network.units), np.float32)
+        self.times, self.before = np.zeros(number, int), np.full(number, before)
+        """How many steps each row has made in its rollout, and in this turn before it."""
+
+    def begin(self, chosen: Array) -> None:
+        """Begin the rollouts of these rows, with what they observe and remember now."""
+        self.before[chosen] += self.times[chosen]
+        self.times[chosen] = 0
+        self.obs[chosen, 0], self.first[chosen, 0] = self.rows.obs[chosen], self.rows.first[chosen]
+        members = self.rows.episodes.members
+        self.memory[chosen] = self.rows.policy.memory[:members].reshape((self.rows.number, -1))[chosen]
+
+    def act(self, chosen: Array, noise: Array) -> None:
+        """Act for these rows, each with the noise [member, time, env, …] of its own time."""
+        envs = self.rows.episodes.envs
+        member, env = np.divmod(np.arange(self.rows.number), envs)
+        now = np.zeros((self.rows.policy.capacity, envs, noise.shape[-1]), np.float32)
+        now[member, env] = noise[member, np.minimum(self.times, self.unroll - 1), env]
+        self.acted[chosen, self.times[chosen]] = self.rows.act(chosen, now)[chosen]
+
+    def step(self, moved: Moved) -> None:
+        """Note what rows that have moved came to."""
+        rows, at = moved.rows, self.times[moved.rows]
+        reward, ends, terminated, valid = self.rows.step(moved, lambda row: int(self.before[row] + self.times[row]) + 1)
+        self.reward[rows, at], self.ends[rows, at] = reward, ends
+        self.terminated[rows, at], self.valid[rows, at] = terminated, valid
+        self.obs[rows, at + 1], self.first[rows, at + 1] = self.rows.obs[rows], self.rows.first[rows]
+        self.times[rows] += 1
+
+    @property
+    def fields(self) -> Trajectory:
+        """The arrays of all rows, as a trajectory has them."""
+        facts = (self.reward, self.terminated, self.ends, self.first, self.valid, self.memory)
+        return Trajectory(self.obs, self.acted, *facts)
+
+
 class PacedCollector:
     """Collects rollouts of which each row moves at its own pace, or all rows `together`."""
 
@@ -148,53 +204,33 @@ class PacedCollector:
 
     def collect(self, players: Player, number: int) -> Trajectory:
         """The rollout of this number, [member, time, env, …], filled up with zeros to the cohort's capacity."""
-        rows, policy, unroll, episodes = self.rows, self.rows.policy, self.unroll, self.rows.episodes
-        members, envs = episodes.members, episodes.envs
-        grid = (rows.number, unroll)
-        seen = np.zeros((rows.number, unroll + 1, *rows.obs.shape[1:]), rows.obs.dtype)
-        acted = np.zeros((*grid, policy.width), np.float32)
-        reward = np.zeros((*grid, len(rows.channels)) if rows.channels else grid, np.float32)
-        terminated, ends, counted = (np.zeros(grid, np.float32) for _ in range(3))
-        firsts = np.zeros((rows.number, unroll + 1), np.float32)
-        memory, noise = policy.memory, policy.draw(number)
-        times, each = np.zeros(rows.number, int), np.arange(rows.number)
-        seen[:, 0], firsts[:, 0] = rows.obs, rows.first
-        policy.use(players)
+        rows, episodes, steps = self.rows, self.rows.episodes, Steps(self.rows, self.unroll, number * self.unroll)
+        steps.begin(np.arange(rows.number))
+        rows.policy.use(players)
+        noise = rows.policy.draw(number)
         while True:
-            over = np.repeat(episodes.over | episodes.failed, envs)
-            due = rows.waiting & (times < unroll) & ~over
-            if due.any():
-                chosen = each[due]
-                now = np.minimum(times, unroll - 1).reshape((members, envs))
-                member, env = np.indices((members, envs))
-                drawn = np.zeros((policy.capacity, envs, noise.shape[-1]), np.float32)
-                drawn[:members] = noise[member, now, env]
-                acted[chosen, times[chosen]] = rows.act(chosen, drawn)[chosen]
-            if rows.waiting.all():
+            over = np.repeat(episodes.over | episodes.failed, episodes.envs)
+            due = np.flatnonzero(rows.waiting & (steps.times < self.unroll) & ~over)
+            if len(due):
+                steps.act(due, noise)
+            elif rows.waiting.all():
                 break
-            _, moved = rows.moved(together=self.together)
-            at = times[moved.rows]
-            got, ended, over_, valid = rows.step(moved, lambda row: number * unroll + int(times[row]) + 1)
-            reward[moved.rows, at], ends[moved.rows, at] = got, ended
-            terminated[moved.rows, at], counted[moved.rows, at] = over_, valid
-            times[moved.rows] += 1
-            seen[moved.rows, at + 1], firsts[moved.rows, at + 1] = rows.obs[moved.rows], rows.first[moved.rows]
-        episodes.count_rollout(*(self._by_time(x) for x in (reward, ends, counted)))
-        fields = [self._by_member(x, policy.capacity) for x in (seen, acted, reward, terminated, ends, firsts, counted)]
-        return Trajectory._make([*fields, memory])
+            steps.step(rows.moved(together=self.together)[1])
+        rows.settle()
+        episodes.count_rollout(*(np.moveaxis(self._grid(x), 2, 0) for x in (steps.reward, steps.ends, steps.valid)))
+        *arrays, memory = steps.fields
+        return Trajectory._make([*(self._by_member(array) for array in arrays), self._filled(self._grid(memory))])
 
-    def _by_time(self, array: Array) -> Array:
-        """From [row, time, …] to [time, member, env, …]."""
-        episodes = self.rows.episodes
-        return np.moveaxis(array.reshape((episodes.members, episodes.envs, *array.shape[1:])), 2, 0)
-
-    def _by_member(self, array: Array, capacity: int) -> Array:
+    def _by_member(self, array: Array) -> Array:
         """From [row, time, …] to [member, time, env, …], filled up."""
-        episodes = self.rows.episodes
-        grid = array.reshape((episodes.members, episodes.envs, *array.shape[1:]))
-        filled = np.zeros((capacity, grid.shape[2], episodes.envs, *array.shape[2:]), array.dtype)
-        filled[: episodes.members] = np.swapaxes(grid, 1, 2)
-        return filled
+        return self._filled(np.swapaxes(self._grid(array), 1, 2))
+
+    def _grid(self, array: Array) -> Array:
+        """From [row, …] to [member, env, …]."""
+        return array.reshape((self.rows.episodes.members, self.rows.episodes.envs, *array.shape[1:]))
+
+    def _filled(self, array: Array) -> Array:
+        return np.ascontiguousarray(padded(array, self.rows.policy.capacity))
 
 
 def taken(moved: Moved, chosen: Array) -> Moved:

@@ -15,7 +15,7 @@ import numpy as np
 
 from evolute.envs.interface import Moved
 from evolute.learners.kit.host_rollout import Trajectory
-from evolute.learners.kit.paced_rollout import Rows
+from evolute.learners.kit.paced_rollout import Rows, Steps
 
 if TYPE_CHECKING:
     from evolute.learners.ppo.paced_runner import Cohort
@@ -35,24 +35,14 @@ class Fragment(NamedTuple):
 
 
 class Fragments:
-    """The fragments that rows are making: arrays [row, time, …] of the steps so far."""
+    """The fragments that rows are making, with the version of the policy in each step, and noise that nobody gets twice."""
 
     def __init__(self, rows: Rows, unroll: int) -> None:
-        number, policy = rows.number, rows.policy
-        grid = (number, unroll)
-        self.rows, self.unroll = rows, unroll
-        self.seen = np.zeros((number, unroll + 1, *rows.obs.shape[1:]), rows.obs.dtype)
-        self.acted = np.zeros((*grid, policy.width), np.float32)
-        self.reward = np.zeros((*grid, len(rows.channels)) if rows.channels else grid, np.float32)
-        self.terminated, self.ends, self.counted = (np.zeros(grid, np.float32) for _ in range(3))
-        self.firsts = np.zeros((number, unroll + 1), np.float32)
-        self.memory = np.zeros((number, policy.spec.network.units), np.float32)
-        self.versions = np.zeros(grid)
-        self.times = np.zeros(number, int)
-        self.drawn = np.full(number, -1)
-        """Which draw of noise each row's is from."""
-        self.draws = 0
-        self.noise = policy.draw(0)
+        self.rows, self.steps = rows, Steps(rows, unroll)
+        self.versions = np.zeros((rows.number, unroll))
+        self.draws, self.drawn = 0, np.full(rows.number, -1)
+        """How often noise was drawn, and which draw each row's is from."""
+        self.noise = rows.policy.draw(0)
 
     def begin(self, rows: Array) -> None:
         """Begin new fragments of these rows, with noise that they have not had."""
@@ -66,39 +56,28 @@ class Fragments:
             fresh[member, :, env] = self.noise[member, :, env]
             self.noise = fresh
         self.drawn[rows] = self.draws
-        self.times[rows] = 0
-        self.seen[rows, 0], self.firsts[rows, 0] = self.rows.obs[rows], self.rows.first[rows]
-        memory = self.rows.policy.memory[: self.rows.episodes.members]
-        self.memory[rows] = memory.reshape((self.rows.number, -1))[rows]
+        self.steps.begin(rows)
 
     def act(self, chosen: Array, versions: Array) -> None:
         """Act for these rows; `versions` are those of all rows' policies."""
-        episodes, capacity = self.rows.episodes, self.rows.policy.capacity
-        member, env = np.divmod(np.arange(self.rows.number), episodes.envs)
-        noise = np.zeros((capacity, episodes.envs, self.noise.shape[-1]), np.float32)
-        noise[member, env] = self.noise[member, self.times, env]
-        self.acted[chosen, self.times[chosen]] = self.rows.act(chosen, noise)[chosen]
-        self.versions[chosen, self.times[chosen]] = versions[chosen]
+        self.versions[chosen, self.steps.times[chosen]] = versions[chosen]
+        self.steps.act(chosen, self.noise)
 
     def step(self, moved: Moved) -> list[Fragment]:
         """Take in where rows have moved; the fragments that are whole by that."""
-        rows, at = moved.rows, self.times[moved.rows]
-        steps = self.rows.episodes.lengths
-        reward, ends, over, valid = self.rows.step(moved, lambda row: int(steps.flat[row]) + 1)
-        self.rows.episodes.count_rows(rows, reward, ends, valid)
-        self.reward[rows, at], self.ends[rows, at] = reward, ends
-        self.terminated[rows, at], self.counted[rows, at] = over, valid
-        self.seen[rows, at + 1], self.firsts[rows, at + 1] = self.rows.obs[rows], self.rows.first[rows]
-        self.times[rows] += 1
-        whole = rows[self.times[rows] == self.unroll]
-        made = [self._cut(int(row)) for row in whole]
+        steps, rows, at = self.steps, moved.rows, self.steps.times[moved.rows]
+        steps.step(moved)
+        self.rows.settle()
+        self.rows.episodes.count_rows(rows, steps.reward[rows, at], steps.ends[rows, at], steps.valid[rows, at])
+        whole = rows[steps.times[rows] == steps.unroll]
+        found = [self._cut(int(row)) for row in whole]
         self.begin(whole)
-        return made
+        return found
 
     def _cut(self, row: int) -> Fragment:
-        arrays = (self.seen, self.acted, self.reward, self.terminated, self.ends, self.firsts, self.counted, self.memory)
-        versions = self.versions[row]
-        return Fragment(row, int(versions[0]), float(versions.mean()), Trajectory(*(array[row].copy() for array in arrays)))
+        versions, steps = self.versions[row], self.steps.fields
+        copied = Trajectory._make([array[row].copy() for array in steps])
+        return Fragment(row, int(versions[0]), float(versions.mean()), copied)
 
 
 class FreeTurn:

@@ -71,7 +71,7 @@ class PacedRunner:
             patience = None if isinstance(self.env, Separable) else PATIENCE
             rows = Rows(pool, cohort.policy, cohort.episodes, self.env.observation_space, used, patience)
             if self.pace.pace == "free":
-                metrics = FreeTurn(cohort, rows, self.pace.max_lag).run()
+                metrics = self._free_turn(cohort, rows)
             else:
                 metrics = self._turn(cohort, PacedCollector(rows, spec.unroll, together=self.pace.pace == "step"))
         return cohort.results(ring, [{**one, **found} for one, found in zip(metrics, _means(rows.results, ring), strict=True)])
@@ -89,6 +89,13 @@ class PacedRunner:
             return ThreadPool(self.env, seeds)
         assert isinstance(self.env, Paced)
         return self.env.pool(seeds)
+
+    def _free_turn(self, cohort: Cohort, rows: Rows) -> list[dict[str, float]]:
+        if self.actors is None:
+            return FreeTurn(cohort, rows, self.pace.max_lag).run()
+        before = self.actors.restarts
+        metrics = FreeTurn(cohort, rows, self.pace.max_lag).run()
+        return [{**one, "restarts": float(self.actors.restarts - before)} for one in metrics]
 
     def _turn(self, cohort: Cohort, collector: PacedCollector) -> list[dict[str, float]]:
         """Rollouts and updates, alternately, or each rollout while the last one is learnt from."""

@@ -1,8 +1,8 @@
 """What Evolute itself costs per member-turn: strategy, journal and states around a learner that does nothing.
 
-Also: whether that cost stays flat over 10,000 turns, what making states durable costs when turns take a second, how
-long imports take, and the same no-op population under Ray Tune's PBT, in a virtual environment of its own, in the same
-run. Run it with `python benchmarks/overhead.py`; `--without-ray` leaves the peer out.
+Also: whether that cost stays flat over 10,000 turns, what making states durable costs when turns take a second, what looking
+for requests costs, how long imports take, and the same no-op population under Ray Tune's PBT, in a virtual environment of its
+own, in the same run. Run it with `python benchmarks/overhead.py`; `--without-ray` leaves the peer out.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from evolute.config.layers import python, stack
 from evolute.config.resolve import resolved
 from evolute.core.events import Event, Reported, Saved
 from evolute.runs.session import Launch, launch
+from evolute.store.requests import RequestFolder
 
 HERE = Path(__file__).parent
 PEER = HERE / "peers" / "ray_tune_noop.py"
@@ -88,6 +89,22 @@ def saving() -> float:
     return figures.saving / (time.perf_counter() - started)
 
 
+def looking(*, steered: bool) -> float:
+    """Microseconds that a decision takes to look for requests, in a run that nobody has steered, or somebody has."""
+    with tempfile.TemporaryDirectory() as folder:
+        requests = RequestFolder(Path(folder))
+        if steered:
+            requests.remove([requests.put({"kind": "pin", "member": 0})])
+
+        def once(looks: int) -> float:
+            started = time.perf_counter()
+            for _ in range(looks):
+                requests.waiting()
+            return (time.perf_counter() - started) / looks * 1e6
+
+        return min(once(1000) for _ in range(7))
+
+
 def fastest(code: list[str]) -> float:
     """Seconds that a Python process with these arguments takes, the least of several."""
 
@@ -131,6 +148,8 @@ def main() -> None:
     early, late = flatness(64, 10_000)
     say("late over early cost in 10,000 turns of 64 members", f"{late / early:.2f}  ({early:.3f} to {late:.3f} ms)")
     say("share of time spent on durable states, turns of 1 s", f"{saving():.2%}")
+    say("µs per decision to look for requests, never steered", f"{looking(steered=False):.1f}")
+    say("µs per decision to look for requests, steered before", f"{looking(steered=True):.1f}")
     bare, typer = fastest(["-c", "import numpy"]), fastest(["-c", "import typer, rich"])
     say("import evolute, seconds over import numpy", f"{fastest(['-c', 'import numpy, evolute']) - bare:+.3f}")
     say("evolute --help over import typer, rich", f"{fastest(['-m', 'evolute', '--help']) / typer:.2f}")

@@ -6,6 +6,7 @@ are paired by seed, with bootstrap intervals and p-values of a sign-flip test, c
 
     python benchmarks/strategies.py                          # all problems; goes on where it was stopped
     python benchmarks/strategies.py drift triangle --seeds 5
+    python benchmarks/strategies.py drift --first 2000       # on seeds that nobody has looked at
     python benchmarks/strategies.py --only-report            # the tables and the picture of what there is
 
 A new problem or strategy is a line in PROBLEMS or STRATEGIES.
@@ -36,14 +37,18 @@ STRATEGIES: dict[str, str] = {
     "random_search": "random search",
     "pbt": "PBT",
     "winner_takes_all": "winner takes all",
+    "mf_pbt": "MF-PBT",
+    "ipbt": "IPBT",
     "pb2": "PB2",
     "pb2_rand": "PB2-Rand",
     "pb2_mult": "PB2-Mult",
     "pb2_mix": "PB2-Mix",
     "bg_pbt": "BG-PBT",
 }
-NUMBERS = ("random_search", "pbt", "winner_takes_all", "pb2", "bg_pbt")
-MIXED = ("random_search", "pbt", "winner_takes_all", "pb2_rand", "pb2_mult", "pb2_mix", "bg_pbt")
+NUMBERS = ("random_search", "pbt", "winner_takes_all", "ipbt", "pb2", "bg_pbt")
+MIXED = ("random_search", "pbt", "winner_takes_all", "ipbt", "pb2_rand", "pb2_mult", "pb2_mix", "bg_pbt")
+LARGE = ("mf_pbt",)
+"""Strategies that take 8 members or more."""
 PPO_SPACE = {"lr": "log[1e-5, 1e-1]", "discount": "1-log[0.8, 0.9999]", "entropy": "[0, 0.1]", "clip": "[0.05, 0.5]"}
 
 
@@ -99,11 +104,11 @@ def ppo(problem: Problem, strategy: str, seed: int) -> dict[str, float]:
 
 PROBLEMS = {
     "toy": Problem(in_memory, NUMBERS, settings={"preset": "toy"}),
-    "deceptive": Problem(in_memory, NUMBERS, settings={"preset": "deceptive"}),
+    "deceptive": Problem(in_memory, (*NUMBERS, *LARGE), settings={"preset": "deceptive"}),
     "triangle": Problem(in_memory, NUMBERS, settings={"preset": "triangle"}),
     "drift": Problem(in_memory, NUMBERS, settings={"preset": "drift"}),
     "drift_mixed": Problem(in_memory, MIXED, settings={"preset": "drift_mixed"}),
-    "drift_mixed, 8 members": Problem(in_memory, MIXED, settings={"preset": "drift_mixed", "population": 8}),
+    "drift_mixed, 8 members": Problem(in_memory, (*MIXED, *LARGE), settings={"preset": "drift_mixed", "population": 8}),
     "PPO on CartPole": Problem(
         ppo,
         NUMBERS,
@@ -129,13 +134,13 @@ def known() -> list[dict[str, Any]]:
     return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
 
 
-def run(names: list[str], strategies: list[str], seeds: int | None, jobs: int) -> None:
+def run(names: list[str], strategies: list[str], seeds: int | None, first: int, jobs: int) -> None:
     """Everything that is not known yet, a line of results each, seed by seed so that a part of it is fair too."""
     done = {(row["problem"], row["strategy"], row["seed"]) for row in known()}
     tasks = [
         (name, strategy, seed)
         for name in names
-        for seed in range(seeds or PROBLEMS[name].seeds)
+        for seed in range(first, first + (seeds or PROBLEMS[name].seeds))
         for strategy in PROBLEMS[name].strategies
         if strategy in strategies and (name, strategy, seed) not in done
     ]
@@ -251,6 +256,7 @@ def main() -> None:
     parser.add_argument("problems", nargs="*", help=f"of {', '.join(PROBLEMS)}")
     parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES))
     parser.add_argument("--seeds", type=int, help="how many; by default as many as the problem says")
+    parser.add_argument("--first", type=int, default=0, help="the first seed; the report leaves out those before it")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
     parser.add_argument("--only-report", action="store_true", help="measure nothing")
@@ -260,8 +266,8 @@ def main() -> None:
     if asked.fresh:
         RESULTS.unlink(missing_ok=True)
     if not asked.only_report:
-        run(asked.problems or list(PROBLEMS), asked.strategies, asked.seeds, asked.jobs)
-    found = lines(known())
+        run(asked.problems or list(PROBLEMS), asked.strategies, asked.seeds, asked.first, asked.jobs)
+    found = lines([row for row in known() if row["seed"] >= asked.first])
     print(table(found))
     if found:
         draw(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import time
@@ -14,9 +15,12 @@ from tests.report import synthetic
 
 import evolute
 from evolute.cli.report import report as write_report
+from evolute.core.request import Answer
 from evolute.dashboard.app import application
 from evolute.dashboard.guard import is_loopback
 from evolute.dashboard.shelf import Shelf
+from evolute.store.journal import Journal
+from evolute.store.lock import held
 from evolute.store.meta import RunMeta
 
 
@@ -189,3 +193,38 @@ def test_a_member_is_recorded_when_asked_for(tmp_path):
     assert "no member 7" in client.get("/download/run/member-7.gif").json()["error"]
     write_report(tmp_path / "runs" / "run", tmp_path / "run.html", video=True)
     assert "data:image/gif;base64,R0lGOD" in (tmp_path / "run.html").read_text()
+
+
+def steering(place, token="secret"):
+    return TestClient(
+        application(Shelf([place]), token), base_url="http://127.0.0.1", headers={"authorization": "Bearer secret"}
+    )
+
+
+def test_only_a_dashboard_with_a_token_steers_and_only_by_json(place, client):
+    asked = {"words": ["pin", "1"]}
+    assert "a token" in client.post("/api/run/one/steer", json=asked).json()["error"]
+    assert patient(client, "/api/run/one").json()["steerable"] is False
+    stranger = TestClient(application(Shelf([place]), "secret"), base_url="http://127.0.0.1")
+    assert stranger.post("/api/run/one/steer", json=asked).status_code == 401
+    known = steering(place)
+    assert known.post("/api/run/one/steer", content='{"words": ["pin", "1"]}').status_code == 415
+    assert known.post("/api/run/one/steer", json=["pin"]).status_code == 400
+    assert known.post("/api/run/absent/steer", json=asked).status_code == 404
+    assert patient(known, "/api/run/one").json()["steerable"] is True
+    assert not (place / "one" / "requests").exists()
+
+
+def test_a_request_from_the_page_is_left_for_the_run_and_its_answer_told(place):
+    known = steering(place)
+    assert known.post("/api/run/one/steer", json={"words": ["pin", "9"]}).json()["error"].startswith("there is no member 9")
+    assert known.post("/api/run/one/steer", json={"words": ["pin", "1"]}).json()["error"].startswith("nobody trains")
+    with held(place / "one"):
+        sent = known.post("/api/run/one/steer", json={"words": ["pin", "1"]}).json()
+        assert sent["text"] == "pin member 1"
+        assert known.get(f"/api/run/one/steer/{sent['request']}").json() == {"answer": None, "running": True}
+    with contextlib.closing(Journal.write(place / "one")) as journal:
+        number = len(journal.decisions())
+        journal.decide(number, [], {}, [Answer(number, sent["request"], {"kind": "pin", "member": 1})])
+    told = known.get(f"/api/run/one/steer/{sent['request']}").json()
+    assert told["answer"] == f"taken by decision {number}: pin member 1"

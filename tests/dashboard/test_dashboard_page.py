@@ -127,3 +127,26 @@ def test_a_hostile_run_does_nothing_and_an_unknown_one_gives_a_sentence(browser,
         assert visit.errors == []
         visit.page.goto(f"{address}#/run/..%2F..%2Fetc")
         visit.page.wait_for_selector(".error")
+
+
+def test_a_run_is_steered_from_its_page(browser, place):
+    settings = ["learner=own:train", "train.h=[0,1]", "population=3", "stop.turns=2000", "name=steered"]
+    running = subprocess.Popen([*EVOLUTE, "run", "-m", *settings], cwd=place, stdout=subprocess.DEVNULL)
+    command = [*EVOLUTE, "dashboard", "--port", "0", "--token", "secret"]
+    served = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, text=True)
+    try:
+        with Visit(browser) as visit:
+            visit.page.goto(re.search(r"http://\S+", served.stdout.readline())[0])
+            visit.page.get_by_role("link", name="steered-1").click()
+            visit.page.get_by_label("request", exact=True).select_option("bounds")
+            visit.page.get_by_label("values", exact=True).fill("h=[0.2, 0.3]")
+            visit.page.get_by_role("button", name="ask").click()
+            visit.page.get_by_text(re.compile(r"taken by decision \d+: bounds h=\[0.2, 0.3\]")).wait_for()
+            visit.page.get_by_text(re.compile(r"steering, decision \d+: bounds")).wait_for()
+            assert visit.errors == []
+            assert visit.fits()
+    finally:
+        for process in (running, served):
+            process.terminate()
+            process.wait(timeout=30)
+        served.stdout.close()

@@ -24,6 +24,7 @@ from evolute.cli.main import app, main, spread
 HERE = Path(__file__).parent
 ELSEWHERE = {
     "pip": "installs packages",
+    "sudo": "installs packages",
     "make": "installs packages, and runs these tests",
     "pre-commit": "installs a hook",
     "git": "changes a repository",
@@ -47,6 +48,7 @@ QUICK = {
     "docs/explain/pbt.md",
     "docs/how-to/pandas.md",
     "docs/how-to/shell.md",
+    "docs/how-to/steer.md",
     "docs/index.md",
 }
 """Pages that run within some seconds."""

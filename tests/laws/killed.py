@@ -2,7 +2,8 @@
 
 A server process imports everything once and forks for each run, so that a run costs no start-up. It is started as a script,
 reads one JSON request a line (folder, settings, point) and answers each with the exit status of the fork. Without a point, a
-run writes the names of the points it passed to FOLDER.points.
+run writes the names of the points it passed to FOLDER.points. The `requests` among the settings are left for the run when it
+has a folder, also for a run that goes on.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def run(folder: Path, settings: dict, at: int | None) -> None:
     """One run, in a fork."""
     import evolute
     from evolute.store import points
+    from evolute.store.requests import RequestFolder
 
     passed: list[str] = []
 
@@ -55,7 +57,15 @@ def run(folder: Path, settings: dict, at: int | None) -> None:
         if len(passed) == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    points.hooks.append(hook)
+    def leave(name: str) -> None:
+        if name == "folder.named":
+            for number, body in enumerate(requests):
+                RequestFolder(folder).put(body, f"{number:03d}")
+
+    requests = settings.pop("requests", [])
+    if folder.exists():
+        leave("folder.named")
+    points.hooks[:] = [leave, hook]
     evolute.run(folder=folder, display="none", **settings)
     folder.with_suffix(".points").write_text(json.dumps(passed))
 

@@ -15,7 +15,9 @@ from evolute.core.population import best
 from evolute.report.data.standings import ratings
 from evolute.runs.result import Run
 from evolute.runs.turns import TurnTable
+from evolute.store import points
 from evolute.store.journal import Journal
+from evolute.store.requests import RequestFolder
 
 
 def test_members_are_rated_by_their_games(tmp_path):
@@ -152,3 +154,19 @@ def test_a_run_can_begin_with_the_best_of_a_league(tmp_path):
     begun = run(tmp_path / "next", init={"from": str(tmp_path / "run")}, turns=3)
     skills = [begun.member(slot).state["skill"] for slot in range(4)]
     assert min(skills) > made.best.state["skill"]
+
+
+def test_steered_members_play_and_are_rated_like_the_others(tmp_path, monkeypatch):
+    def leave(point):
+        if point == "folder.named":
+            for body in ({"kind": "pin", "member": 1, "turn": 2}, {"kind": "clone", "member": 3, "donor": 1, "turn": 5}):
+                RequestFolder(tmp_path / "run").put(body)
+
+    monkeypatch.setattr(points, "hooks", [leave])
+    made = run(tmp_path / "run", turns=9)
+    pinned = [turn.order for turn in made.population[1].history() if turn.order.turn > 2]
+    assert {order.why["event"] for order in pinned} == {"pinned"}
+    assert all(len(order.opponents) == 4 and "rating" in order.why for order in pinned)
+    cloned = next(turn.order for turn in made.population[3].history() if turn.order.why.get("event") == "clone")
+    assert (cloned.start, len(cloned.opponents)) == (Ref(1, 4), 4)
+    assert all(member.latest.deviation is not None for member in made.population.members)

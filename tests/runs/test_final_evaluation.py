@@ -140,9 +140,10 @@ def test_nobody_is_evaluated_if_that_is_not_wanted(tmp_path):
 
 def test_a_learner_with_a_way_of_its_own_is_evaluated_in_it(tmp_path):
     run = misjudged(tmp_path / "run", OneWay)
-    assert [(one.member, one.mean, one.episodes, one.greedy) for one in run.meta.evaluations] == [(2, -100, 3, None)]
-    assert run.best.member == 2
-    assert run_details(run)["best"]["evaluated"] == ["evaluated: -100 ± 0 over 3 fresh episodes"]
+    assert means(run) == {(2, None): -100, (1, None): 20, (0, None): 5}
+    assert {one.episodes for one in run.meta.evaluations} == {3}
+    assert run.best.member == 1
+    assert run_details(run)["best"]["evaluated"][0] == "evaluated: 20 ± 0 over 3 fresh episodes"
 
 
 def test_a_run_that_trains_further_has_no_winner_until_it_ends_again(tmp_path):

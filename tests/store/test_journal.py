@@ -108,7 +108,7 @@ def test_readers_see_what_is_committed_while_the_leader_writes(journal, tmp_path
 def test_a_newer_schema_is_refused_with_a_sentence(journal, tmp_path):
     journal._db.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
     for opening in (Journal.read, Journal.write):
-        with pytest.raises(StoreError, match="schema version 99, and this Evolute reads versions 1 to 2"):
+        with pytest.raises(StoreError, match="schema version 99, and this Evolute reads versions 1 to 3"):
             opening(tmp_path)
 
 

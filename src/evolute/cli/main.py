@@ -184,6 +184,26 @@ def show(
 
 
 @app.command()
+def steer(
+    folder: RunFolder,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="REQUEST…", help="pin M | unpin M | clone FROM TO | set M NAME=VALUE… | bounds 'NAME=log[1e-5, 1e-3]'…"
+        ),
+    ],
+    turn: Annotated[int, typer.Option("--turn", min=0, help="Not before this many turns of the member have finished.")] = 0,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Leave the request, also for a run that is resumed later.")
+    ] = False,
+) -> None:
+    """Steer a run while it trains: pin a member, clone one into another, set values, or change the bounds of a range."""
+    from evolute.cli.steer import steer
+
+    steer(located(folder), words, turn=turn, wait=not no_wait)
+
+
+@app.command()
 def export(
     folder: RunFolder,
     path: Annotated[
@@ -254,6 +274,26 @@ def envs(
     from evolute.cli.envs import listed
 
     listed(source, as_json=as_json)
+
+
+@app.command(name="check-game")
+def check_game(
+    game: Annotated[
+        str | None, typer.Argument(metavar="GAME", help="The command that starts the game, or a port that it connects to.")
+    ] = None,
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Episodes of each seat to play.")] = 4,
+    limit: Annotated[float, typer.Option("--limit", min=1, help="Seconds that they may take.")] = 120.0,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of all messages instead.")] = False,
+) -> None:
+    """Check a game that connects over a local socket. It is played with random actions."""
+    from evolute.cli import check_game
+
+    if schema:
+        check_game.print_schema()
+    elif game is None:
+        raise typer.BadParameter("name a command or a port, or --schema", param_hint="GAME")
+    else:
+        check_game.check(game, episodes=episodes, limit=limit)
 
 
 @app.command()

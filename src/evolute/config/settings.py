@@ -107,6 +107,16 @@ class WrapSettings:
 
 
 @dataclass(frozen=True)
+class ActorSettings:
+    """Processes that step environments on the host, apart from the learner."""
+
+    count: Annotated[
+        int, Ge(0), _anytime("processes that step the copies of an environment on the host; 0: the learner steps them itself")
+    ] = 0
+    limit: Annotated[Seconds, _anytime("time limit of one step there; an actor that takes longer is replaced")] = 60.0
+
+
+@dataclass(frozen=True)
 class StopSettings:
     """When a run is over: at the first of these limits."""
 
@@ -206,6 +216,7 @@ class RunSettings:
     ] = None
     opponents_: OpponentSettings = field(default_factory=OpponentSettings)
     wrap: WrapSettings = field(default_factory=WrapSettings)
+    actors: ActorSettings = field(default_factory=ActorSettings)
     population: Annotated[Number, _fixed("number of members")] = 8
     interval: Annotated[Count, _resumable("steps per member and turn, also as 500k or 25M; 10k by default with an env")] = 1
     stop: StopSettings = field(default_factory=StopSettings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -11,8 +11,9 @@ from evolute.core.events import Decided, Notice, Notify, Reported, silent
 from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.order import Json, Order, Ref
 from evolute.core.population import Member, Population, Rating
-from evolute.core.protocols import Engine, Journal, LinkError, Plan, Rates, Strategy
+from evolute.core.protocols import Completes, Engine, Journal, LinkError, Plan, Rates, Requests, Strategy
 from evolute.core.rng import derive, stream
+from evolute.core.steering import Steered, Steerer, Steering, clipped
 from evolute.core.stop import Stop
 
 
@@ -39,13 +40,27 @@ def _failed_twice(member: Member) -> bool:
 
 @dataclass(frozen=True)
 class Setup:
-    """What stays the same while a run trains. With a `barrier` (sync) all members finish a turn before the next one."""
+    """What stays the same while a run trains. With a `barrier` (sync) all members finish a turn before the next one.
+
+    `make` builds the strategy for another plan, when bounds change; without it they cannot.
+    """
 
     plan: Plan
     strategy: Strategy
     stop: Stop
     seed: int = 0
     barrier: bool = True
+    make: Callable[[Plan], Strategy] | None = None
+
+    def remade(self, plan: Plan) -> Setup:
+        """The setup for another plan; raises ValueError if there can be none."""
+        if self.make is None:
+            raise ValueError("the bounds of this run cannot change")
+        return replace(self, plan=plan, strategy=self.make(plan))
+
+    def steered(self, steering: Steering) -> Setup:
+        """The setup with the bounds that are in force."""
+        return self.remade(steering.plan(self.plan)) if steering.bounds else self
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,18 @@ class Position:
     state: Json
     decisions: int = 0
     elapsed: float = 0.0
+    steering: Steering = field(default_factory=Steering)
+
+
+@dataclass(frozen=True)
+class NoRequests:
+    """Nobody steers."""
+
+    def waiting(self) -> Sequence[tuple[str, Json]]:
+        return ()
+
+    def remove(self, names: Iterable[str]) -> None:
+        return
 
 
 @dataclass
@@ -69,6 +96,10 @@ class Loop:
     keeper: Keeper
     notify: Notify = silent
     interrupts: Interrupts = field(default_factory=Interrupts)
+    requests: Requests = NoRequests()
+
+    def __post_init__(self) -> None:
+        self.setup = self.setup.steered(self.position.steering)
 
     @property
     def population(self) -> Population:
@@ -112,16 +143,49 @@ class Loop:
         if not ready:
             return
         number = self.position.decisions
-        rng = stream(self.setup.seed, "strategy", number)
-        state, drafts = self.setup.strategy.step(self.position.state, self.population, ready, rng)
-        self._check(drafts, ready)
+        steered = self._steered(ready)
+        state, drafts = self._asked([slot for slot in ready if slot not in steered.orders], steered.steering)
+        drafts += self._completed(list(steered.orders.values()))
         orders = [self._stamp(order) for order in drafts]
-        self.journal.decide(number, orders, state)
-        self.position = replace(
-            self.position, population=self.population.order(orders).keeping(state), state=state, decisions=number + 1
-        )
+        self.journal.decide(number, orders, state, steered.answers)
+        population, steering = self.population.order(orders).keeping(state), steered.steering
+        self.position = replace(self.position, population=population, state=state, decisions=number + 1, steering=steering)
         self.notify(Decided(orders, self.population))
         self.engine.submit(orders)
+        if steered.answers:
+            self.requests.remove([answer.name for answer in steered.answers])
+            for answer in steered.answers:
+                self.notify(Notice(f"steering: {answer}", warning=answer.refused is not None))
+
+    def _steered(self, ready: Sequence[int]) -> Steered:
+        """What the requests that wait come to; where bounds change, so do the plan and the strategy."""
+        steering, waiting = self.position.steering, self.requests.waiting()
+        if not waiting and not steering.pinned:
+            return Steered(steering)
+        steerer = Steerer(self.position.decisions, self.setup.plan, self.population, ready, self.setup.remade)
+        steered = steerer.steered(steering, waiting)
+        if steered.steering.bounds != steering.bounds:
+            self.setup = self.setup.steered(steered.steering)
+        return steered
+
+    def _asked(self, ready: Sequence[int], steering: Steering) -> tuple[Json, list[Order]]:
+        """The strategy's state and its orders for these members."""
+        if not ready:
+            return self.position.state, []
+        rng = stream(self.setup.seed, "strategy", self.position.decisions)
+        state, drafts = self.setup.strategy.step(self.position.state, self.population, ready, rng)
+        if steering.bounds:
+            drafts = [clipped(order, self.setup.plan.space) for order in drafts]
+        self._check(drafts, ready)
+        return state, drafts
+
+    def _completed(self, orders: list[Order]) -> list[Order]:
+        """Orders that the strategy did not give, with what it adds to all, such as opponents."""
+        strategy = self.setup.strategy
+        if not orders or not isinstance(strategy, Completes):
+            return orders
+        rng = stream(self.setup.seed, "steering", self.position.decisions)
+        return strategy.completed(self.position.state, self.population, orders, rng)
 
     def _train(self, started: float) -> None:
         with self.interrupts.allowed():

@@ -12,6 +12,7 @@ import numpy as np
 
 from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, PlayedGames, Ref, Report
 from evolute.core.population import Population, Rating
+from evolute.core.request import Answer
 from evolute.core.space import Space
 from evolute.core.tree import Tree
 
@@ -210,6 +211,14 @@ class Rates(Protocol):
 
 
 @runtime_checkable
+class Completes(Protocol):
+    """A strategy that adds something to every order, such as opponents, also to those that it did not give."""
+
+    def completed(self, state: Json, population: Population, orders: Sequence[Order], rng: np.random.Generator) -> list[Order]:
+        """Orders that a person asked for, completed; `state` is the strategy's before this decision."""
+
+
+@runtime_checkable
 class Advises(Protocol):
     """A strategy with something that a user should know before training."""
 
@@ -336,8 +345,8 @@ class JoinedEngine(Protocol):
 class Journal(Protocol):
     """The store's record of decisions and reports, as the loop sees it. Each call is one transaction."""
 
-    def decide(self, number: int, orders: Sequence[Order], state: Json) -> None:
-        """Write a decision: its orders, and the strategy's state after it."""
+    def decide(self, number: int, orders: Sequence[Order], state: Json, answers: Sequence[Answer] = ()) -> None:
+        """Write a decision: its orders, the strategy's state after it, and answers to the requests that it took."""
 
     def record(self, reports: Sequence[Report], elapsed: float) -> None:
         """Write reports, `elapsed` seconds of training into the run."""
@@ -347,6 +356,16 @@ class Journal(Protocol):
 
     def sync(self) -> None:
         """Bring all that was written to the disk itself."""
+
+
+class Requests(Protocol):
+    """What a person asks of the run while it trains, as the loop sees it."""
+
+    def waiting(self) -> Sequence[tuple[str, Json]]:
+        """The requests that no decision has taken, oldest first: their names and bodies; None for what cannot be read."""
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Forget requests that a decision has taken."""
 
 
 class Checkpoints(States, Protocol):

@@ -21,6 +21,7 @@ from evolute.dashboard.downloads import NoDownloadError, downloaded, plays
 from evolute.dashboard.guard import Guard
 from evolute.dashboard.shelf import Shelf
 from evolute.store.error import StoreError
+from evolute.store.lock import holder
 
 PATIENCE = 0.4
 """Seconds after which a page is told that a run is still being read."""
@@ -30,6 +31,7 @@ ASSETS = {
     "charts.js": "text/javascript",
     "run.js": "text/javascript",
     "member.js": "text/javascript",
+    "steer.js": "text/javascript",
     "dashboard.js": "text/javascript",
     "style.css": "text/css",
 }
@@ -38,13 +40,15 @@ EXPECTED = (ConfigError, StoreError, LostError, ImportError)
 
 def application(shelf: Shelf, token: str | None = None) -> Starlette:
     """The web application for the runs on a shelf."""
-    views = Views(shelf)
+    views = Views(shelf, steerable=token is not None)
     routes = [
         Route("/", views.page),
         Route("/static/{name}", views.asset),
         Route("/api/runs", views.runs),
         Route("/api/run/{name}", views.run),
         Route("/api/run/{name}/member/{slot:int}", views.member),
+        Route("/api/run/{name}/steer", views.steer, methods=["POST"]),
+        Route("/api/run/{name}/steer/{request}", views.answer),
         Route("/api/compare", views.compare),
         Route("/api/events", views.events),
         Route("/download/{name}/{file}", views.download),
@@ -55,8 +59,8 @@ def application(shelf: Shelf, token: str | None = None) -> Starlette:
 class Views:
     """The answer at each address."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(self, shelf: Shelf, *, steerable: bool = False) -> None:
+        self.shelf, self.steerable = shelf, steerable
 
     async def page(self, request: Request) -> Response:
         return HTMLResponse(_asset("dashboard.html"))
@@ -73,11 +77,30 @@ class Views:
     async def run(self, request: Request) -> Response:
         name = request.path_params["name"]
         shown = await _answered(lambda: self.shelf.shown(name, PATIENCE))
-        return JSONResponse({"reading": True}, 202) if shown is None else _json(shown)
+        if isinstance(shown, Response):
+            return shown
+        return JSONResponse({"reading": True}, 202) if shown is None else _json({**shown, "steerable": self.steerable})
 
     async def member(self, request: Request) -> Response:
         name, slot = request.path_params["name"], request.path_params["slot"]
         return _json(await _answered(lambda: self._member(name, slot)))
+
+    async def steer(self, request: Request) -> Response:
+        """Leaves a request for a run; only visitors with the token may, and no form of another page can."""
+        if not self.steerable:
+            return _sentence("only a dashboard with a token steers runs: evolute dashboard --token …", 403)
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return _sentence("send the words of the request as JSON", 415)
+        try:
+            words = [str(word) for word in (await request.json())["words"]]
+        except (ValueError, KeyError, TypeError):
+            return _sentence("send the words of the request as JSON", 400)
+        return _json(await _answered(lambda: self._asked(request.path_params["name"], words)))
+
+    async def answer(self, request: Request) -> Response:
+        """What became of a request; null while it waits."""
+        name, asked = request.path_params["name"], request.path_params["request"]
+        return _json(await _answered(lambda: self._taken(name, asked)))
 
     async def compare(self, request: Request) -> Response:
         names = request.query_params.getlist("run")
@@ -97,6 +120,23 @@ class Views:
             media_type="application/octet-stream",
             headers={"content-disposition": f'attachment; filename="{safe.encode("ascii", "replace").decode()}"'},
         )
+
+    def _asked(self, name: str, words: list[str]) -> Json:
+        from evolute.runs import steer
+
+        folder = self.shelf.runs()[name]
+        asked = steer.worded(folder, words)
+        return {"request": steer.ask(folder, asked), "text": str(asked)}
+
+    def _taken(self, name: str, asked: str) -> Json:
+        from evolute.runs import steer
+
+        folder = self.shelf.runs()[name]
+        answer = steer.answered(folder, asked)
+        if answer is None:
+            return {"answer": None, "running": holder(folder) is not None}
+        taken = f"taken by decision {answer.decision}: " if answer.refused is None else ""
+        return {"answer": f"{taken}{answer}", "running": True}
 
     def _member(self, name: str, slot: int) -> Json:
         from evolute.report.data.member_page import member_page

@@ -97,6 +97,13 @@ class Seated:
     def retain(self, state: Json, population: Population) -> Iterable[Ref]:
         return [*(Ref(*pair) for pair in state["pool"]), *self.strategy.retain(state["strategy"], population)]
 
+    def completed(self, state: Json, population: Population, orders: Sequence[Order], rng: np.random.Generator) -> list[Order]:
+        """Orders of members that a person steers, with whom they play and how they are rated."""
+        now = self._standings(state, population)
+        rated = population.rated(_of_members(now, population))
+        field = self._field(rated, tuple(Ref(*pair) for pair in state["pool"]), now, self.guests())
+        return [self._seated(order, field, rated, rng) for order in orders]
+
     def ratings(self, state: Json, population: Population) -> Mapping[int, Rating]:
         """The rating of each member's latest state after all games so far."""
         return _of_members(self._standings(state, population), population)

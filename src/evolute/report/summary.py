@@ -15,6 +15,7 @@ from evolute.report.columns import Column, drawn, fitted, hidden_line
 from evolute.report.data.front import front_text
 from evolute.report.data.generations import generation_lines
 from evolute.report.data.proposals import proposal_lines
+from evolute.report.data.requests import request_lines
 from evolute.runs.commands import typed
 from evolute.runs.rated import rating_text
 
@@ -39,7 +40,8 @@ def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType
         asked = [front_table(data)] if data["front"] else _agent("best", data["best"], short=False)
     failure = [Text(""), Text("first failure:", style="red"), Text(traceback.strip())] if traceback else []
     notes = [Text(f"note: {note.get('text') or note['kind']}", style="yellow") for note in data["notes"]]
-    reasons = [Text(line) for line in (*generation_lines(data["generations"]), *proposal_lines(data["proposals"]))]
+    told = (*generation_lines(data["generations"]), *proposal_lines(data["proposals"]), *request_lines(data["requests"]))
+    reasons = [Text(line) for line in told]
     rest = (*_incidents(data), *_hints(data), *notes, *failure, _commands(data))
     return Group(_headline(data), members_table(data), *asked, *reasons, *rest)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from evolute.core.order import Json
 from evolute.core.protocols import Advises, Learner, Plan, Seats, Sizable, Strategy
 from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
+from evolute.core.space import Space
 from evolute.opponents.seated import Seated, Seating
 from evolute.runs.code import fingerprints
 from evolute.strategies.controlled import Controlled, evolving_plan
@@ -40,6 +41,8 @@ class Parts:
     plan: Plan
     strategy: Strategy
     advice: Sequence[str]
+    make: Callable[[Plan], Strategy]
+    """Builds the strategy for a plan with other bounds; raises ValueError if the learner could not train by them."""
 
     @property
     def setup(self) -> Setup:
@@ -51,6 +54,7 @@ class Parts:
             self.config.stop,
             seed=settings.seed,
             barrier=settings.mode == "sync",
+            make=self.make,
         )
 
 
@@ -67,11 +71,7 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
     links = frozenset(learner.links)
     objectives = _objectives(config)
     plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture, links, objectives)
-    try:
-        evolving = evolving_plan(plan, settings.control) if settings.control else plan
-        strategy = config.strategy.maker(evolving, **config.strategy.settings)
-    except ValueError as error:
-        raise ConfigError(f"{config.strategy.name}: {error}") from error
+    strategy = _evolving(config, plan)
     if config.opponents is None and config.strategy.target == "pbt_marl" and not choices:
         raise ConfigError(
             "strategy = pbt_marl: compares members by their games, and they play none: say who plays whom in a game, as in "
@@ -79,13 +79,34 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
         )
     _check_teachers(strategy, config)
     advice = [*_advice(learner, config), *_strategy_advice(strategy, config, plan)] if to_train else []
-    if settings.control:
-        if isinstance(strategy, (RandomSearch, Schedule)):
-            raise ConfigError(f"control={settings.control}: {config.strategy.name} evolves nobody, and needs no control group")
-        strategy = Controlled(plan, strategy, settings.control)
-    if config.opponents is not None:
-        strategy = _seated(config, config.opponents, strategy, learner, plan, is_new=not choices)
-    return Parts(config, learner, plan, strategy, advice)
+    if settings.control and isinstance(strategy, (RandomSearch, Schedule)):
+        raise ConfigError(f"control={settings.control}: {config.strategy.name} evolves nobody, and needs no control group")
+    strategy = _framed(strategy, config, learner, plan, is_new=not choices)
+
+    def make(plan: Plan) -> Strategy:
+        learner.advice(settings.interval, _examples(config, plan.space))
+        return _framed(_evolving(config, plan), config, learner, plan, is_new=False)
+
+    return Parts(config, learner, plan, strategy, advice, make)
+
+
+def _evolving(config: Config, plan: Plan) -> Strategy:
+    """The strategy that the config names, for the members that evolve."""
+    control = config.settings.control
+    try:
+        strategy: Strategy = config.strategy.maker(
+            evolving_plan(plan, control) if control else plan, **config.strategy.settings
+        )
+    except ValueError as error:
+        raise ConfigError(f"{config.strategy.name}: {error}") from error
+    return strategy
+
+
+def _framed(strategy: Strategy, config: Config, learner: Learner[Any], plan: Plan, *, is_new: bool) -> Strategy:
+    """The strategy with a control group and opponents, as far as the config asks for them."""
+    if config.settings.control:
+        strategy = Controlled(plan, strategy, config.settings.control)
+    return strategy if config.opponents is None else _seated(config, config.opponents, strategy, learner, plan, is_new=is_new)
 
 
 def _objectives(config: Config) -> tuple[str, ...]:
@@ -102,8 +123,9 @@ def _objectives(config: Config) -> tuple[str, ...]:
         raise ConfigError(
             f"{named}: members that play each other are compared by their ratings; leave out objectives or opponents"
         )
-    if config.strategy.target == "pbt" and config.strategy.settings.get("exploit") == "welch":
-        raise ConfigError(f"{named}: pbt.exploit=welch tests the means of one score; use truncation or tournament")
+    exploit = config.strategy.settings.get("exploit")
+    if config.strategy.target == "pbt" and exploit in ("welch", "significant"):
+        raise ConfigError(f"{named}: pbt.exploit={exploit} tests the means of one score; use truncation or tournament")
     return objectives
 
 
@@ -127,14 +149,19 @@ def described(config: Config) -> dict[str, Json]:
 
 def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
     """What a user should know before the run begins; the learner is asked about members such as it will have."""
-    rng = stream(config.settings.seed, "examples")
-    examples = [{**config.learner.settings, **config.space.sample(rng)} for _ in range(EXAMPLES)]
+    examples = _examples(config, config.space)
     limit = f"no limit was set, so the run stops after {config.stop.turns} turns; set stop.turns or steps for another"
     try:
         advice = [*learner.advice(config.settings.interval, examples), *_footprint(learner, config)]
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
     return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
+
+
+def _examples(config: Config, space: Space) -> list[dict[str, Any]]:
+    """Hyper-parameters such as members will have."""
+    rng = stream(config.settings.seed, "examples")
+    return [{**config.learner.settings, **space.sample(rng)} for _ in range(EXAMPLES)]
 
 
 def _footprint(learner: Learner[Any], config: Config) -> Sequence[str]:

@@ -67,11 +67,10 @@ class FinalEvaluation:
         return [Evaluation.of(arm.agent.turn.ref, found, greedy=arm.greedy) for arm, found in whole]
 
     def _arms(self) -> list[Arm]:
-        """Who plays: the best few in every way of acting, or the best alone if its learner has a way of its own."""
+        """Who plays: the best few, in every way of acting, or in their learner's own."""
         learner = self.run.learner
         ways: Sequence[bool | None] = learner.ways if isinstance(learner, PlaysEitherWay) else (None,)
-        agents = self._best(self.members if isinstance(learner, PlaysEitherWay) else min(self.members, 1))
-        return [Arm(agent, greedy) for agent in agents for greedy in ways]
+        return [Arm(agent, greedy) for agent in self._best(self.members) for greedy in ways]
 
     def _best(self, number: int) -> list[Agent]:
         found = self.run.front or [self.run.agent(turn) for turn in self.run.population.candidates]
@@ -87,7 +86,9 @@ class FinalEvaluation:
                 returns = arm.agent.evaluate(seed=seed, episodes=episodes, greedy=arm.greedy, progress=progress)
             except TimeUpError:
                 break
-            played.append([float(value) for value in returns or ()])
+            if returns is None:  # it cannot play, and so nobody can
+                return [[] for _ in arms]
+            played.append([float(value) for value in returns])
         return played
 
     def _progress(self, arm: Arm, place: int, count: int) -> Callable[[float, str], None]:

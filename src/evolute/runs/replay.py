@@ -10,6 +10,7 @@ from typing import Any
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting
 from evolute.core.population import Turn
+from evolute.core.steering import widest
 from evolute.runs.result import Agent, Run
 from evolute.runs.schedule import schedule_rows
 from evolute.runs.session import Launch, launch
@@ -50,6 +51,7 @@ def _check_alone(line: list[Turn]) -> None:
 
 def _layer(folder: Path, line: list[Turn], *, exact: bool, seed: int | None) -> Layer:
     config = remembered(folder)
+    ranges = widest(config.space, Run.open(folder).answers)
     teachers = sorted({turn.order.teacher for turn in line if turn.order.teacher is not None})
     chosen: dict[str, Any] = {
         "strategy": "schedule",
@@ -59,6 +61,7 @@ def _layer(folder: Path, line: list[Turn], *, exact: bool, seed: int | None) -> 
         "stop.turns": len(teachers) + len(line),
         "init": None,
         **({"init.from": str(folder), "init.teachers": [list(ref) for ref in teachers]} if teachers else {}),
+        **{f"{config.learner.name}.{name}": str(param) for name, param in ranges.items()},
         "mode": "sync",
         "name": f"{folder.resolve().name}-replay",
         "seed": config.settings.seed + (0 if exact else 1) if seed is None else seed,

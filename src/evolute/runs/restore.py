@@ -12,11 +12,13 @@ from evolute.core.order import Json, Ref
 from evolute.core.population import Population
 from evolute.core.protocols import Engine
 from evolute.core.resume import Decision, UnrepeatableError, lost, remake, replay, rewound, sound
+from evolute.core.steering import Steering
 from evolute.store.checkpoints import Checkpoints
 from evolute.store.journal import Journal
+from evolute.store.requests import RequestFolder
 
 
-@dataclass(frozen=True)
+@dataclass
 class Restorer:
     """What it takes to resume a run."""
 
@@ -26,9 +28,11 @@ class Restorer:
     engine: Engine
     keeper: Keeper
     notify: Notify
+    requests: RequestFolder
 
     def restore(self, *, repeatable: bool) -> Position:
         """How far the run has got, with every state that it needs at hand and its running orders submitted."""
+        self.setup = self.setup.steered(Steering.of(self.journal.answers()))
         decisions = self._retried(self.journal.decisions())
         population = replay(self._size, decisions)
         durable = sound(population, self.checkpoints.refs(), self.checkpoints, self._announce)
@@ -43,7 +47,8 @@ class Restorer:
             decisions, population = self._rewind(decisions, error)
         running = {order.ref for order in population.running}
         self.engine.submit([order for decision in decisions for order in decision.orders if order.ref in running])
-        return Position(population, self._state(decisions), len(decisions), self.journal.elapsed)
+        steering = Steering.of(self.journal.answers())
+        return Position(population, self._state(decisions), len(decisions), self.journal.elapsed, steering)
 
     @property
     def _size(self) -> int:
@@ -64,6 +69,9 @@ class Restorer:
         rewind = rewound(self._size, decisions, self.keeper.durable, self._needs)
         gone = {order.ref for decision in decisions[rewind.decisions :] for order in decision.orders}
         self.checkpoints.remove(gone & self.keeper.durable)
+        forgotten = [answer for answer in self.journal.answers() if answer.decision >= rewind.decisions]
+        for answer in forgotten:
+            self.requests.put(answer.body, answer.name)  # to be taken again
         self.journal.rewind(rewind.decisions, rewind.void)
         self.journal.put(unrepeatable=True)
         kept = self.journal.decisions()

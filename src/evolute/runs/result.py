@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evolute.core.order import Hparams, Json
 from evolute.core.population import Population, Turn, best, descent, front
 from evolute.core.protocols import ActsEitherWay, Learner, PlaysEitherWay, Progress, silently
+from evolute.core.request import Answer
 from evolute.core.resume import replay
 from evolute.core.solo import Solo
 from evolute.core.tree import Tree
@@ -115,6 +116,8 @@ class Run:
     notes: list[tuple[float, str, Json]] = field(repr=False)
     elapsed: float
     learner: Learner[Any] | None = field(default=None, repr=False)
+    answers: Sequence[Answer] = field(default=(), repr=False)
+    """The requests of those who steered it, as far as decisions have taken them."""
 
     @classmethod
     def open(cls, folder: Path | str, learner: Learner[Any] | None = None) -> Run:
@@ -124,7 +127,7 @@ class Run:
             try:
                 meta = journal.meta
                 population = meta.rated(replay(meta.population, journal.decisions()))
-                return cls(folder, meta, population, journal.notes(), journal.elapsed, learner)
+                return cls(folder, meta, population, journal.notes(), journal.elapsed, learner, journal.answers())
             except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise StoreError(f"the journal of {folder} is inconsistent: {error!r}") from error
 

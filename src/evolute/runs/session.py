@@ -19,7 +19,7 @@ from evolute.core.interrupt import Interrupted, Interrupts
 from evolute.core.loop import AllFailedError, Loop
 from evolute.core.order import Json
 from evolute.core.population import Population
-from evolute.core.protocols import Engine, Exporter, JoinedEngine, Rates
+from evolute.core.protocols import Engine, Exporter, JoinedEngine, Plan, Rates, Strategy
 from evolute.core.resume import RemakeError, UnrepeatableError
 from evolute.core.worker import Worker
 from evolute.logs.feed import LogFeed
@@ -40,6 +40,7 @@ from evolute.store.evaluation import Evaluation, winner
 from evolute.store.journal import Journal
 from evolute.store.lock import held
 from evolute.store.meta import RunMeta
+from evolute.store.requests import RequestFolder
 
 CHANGEABLE = sorted(key for key, setting in FIELDS.items() if setting.change == Change.ON_RESUME)
 """What may differ when a run is resumed, besides where and how it is carried out."""
@@ -182,7 +183,13 @@ def _with_guests(folder: Path, parts: Parts, guests: Sequence[Guest], journal: J
     everyone.verify()
     for guest in guests:
         everyone.admit(guest)
-    return replace(parts, strategy=replace(strategy, guests=everyone))
+
+    def make(plan: Plan) -> Strategy:
+        made = parts.make(plan)
+        assert isinstance(made, Seated)
+        return replace(made, guests=everyone)
+
+    return replace(parts, strategy=replace(strategy, guests=everyone), make=make)
 
 
 def _note_code(journal: Journal, config: Config, notify: Notify) -> None:
@@ -262,7 +269,8 @@ class Session:
         rhythm = None if config.settings.durable == "auto" else config.settings.durable
         keep = config.settings.keep
         keeper = Keeper(engine, self.journal, self._checkpoints, keep, rhythm, eager=not repeatable, notify=self._watch)
-        restorer = Restorer(self.parts.setup, self.journal, self._checkpoints, engine, keeper, self._watch)
+        asked = RequestFolder(self.folder)
+        restorer = Restorer(self.parts.setup, self.journal, self._checkpoints, engine, keeper, self._watch, asked)
         with interrupts.allowed():
             position = restorer.restore(repeatable=repeatable)
         if position.decisions:
@@ -272,7 +280,8 @@ class Session:
             self._watch(Notice(advice, warning=True))
         self._logs.start(sinks(config.settings.log), LoggedRun(self.folder, self.journal.meta), position.population)
         self.how.begin(self.folder, config, position.population)
-        loop = Loop(self.parts.setup, position, engine, self.journal, keeper, self._watch, interrupts)
+        requests = RequestFolder(self.folder, {answer.name for answer in self.journal.answers()})
+        loop = Loop(self.parts.setup, position, engine, self.journal, keeper, self._watch, interrupts, requests)
         try:
             reason = loop.run()
             last = loop.ratings()

@@ -21,7 +21,9 @@ from evolute.core.param import Param
 from evolute.core.pareto import front_places
 from evolute.core.population import Rating, archived
 from evolute.core.ranking import winner
+from evolute.core.request import Answer
 from evolute.core.space import Space
+from evolute.core.steering import Steering
 from evolute.runs import folders
 from evolute.store.error import StoreError
 from evolute.store.journal import Journal
@@ -72,6 +74,8 @@ class TurnTable:
     """The pool of past states at some turns, spread over the run."""
     teachers: Mapping[int, int] = field(repr=False, default_factory=dict)
     """The row of the state that taught each row that had a teacher."""
+    answers: Sequence[Answer] = field(repr=False, default=())
+    """The requests of those who steered the run; `space` has the bounds that are in force."""
     objectives: Table = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
     """In runs with several objectives, what each row reached, carried on like scores: [row, objective]."""
     archive: Sequence[Ref] = field(repr=False, default=())
@@ -198,7 +202,7 @@ class TurnTable:
 
 
 def _table(folder: Path, meta: RunMeta, journal: Journal) -> TurnTable:
-    rows = journal.turns()
+    rows, answers = journal.turns(), journal.answers()
     columns: list[Any] = list(zip(*rows, strict=True)) if rows else [()] * 13
     member, turn, hparams, start_member, start_turn, why, ordered, steps, metrics, error, own, seconds, elapsed = columns
     rows_of = {ref: row for row, ref in enumerate(zip(member, turn, strict=True))}
@@ -214,7 +218,7 @@ def _table(folder: Path, meta: RunMeta, journal: Journal) -> TurnTable:
     return TurnTable(
         folder,
         meta,
-        Space.from_json(meta.space),
+        Steering.of(answers).space(Space.from_json(meta.space)),
         np.array(member, dtype=np.int64),
         np.array(turn, dtype=np.int64),
         np.array(parent, dtype=np.int64),
@@ -236,6 +240,7 @@ def _table(folder: Path, meta: RunMeta, journal: Journal) -> TurnTable:
         journal.matches() if ratings else (),
         [(turn, [Ref(*pair) for pair in json.loads(pool)]) for turn, pool in journal.pools(POOLS)] if ratings else (),
         {rows_of[taught[:2]]: rows_of[taught[2:]] for taught in journal.teachers()},
+        answers,
         _objectives(journal, meta, parent, failed),
         archived(journal.strategy_state()),
     )

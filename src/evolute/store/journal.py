@@ -18,13 +18,14 @@ from evolute.core.lineage import score_along
 from evolute.core.order import Json, Order, Ref, Report
 from evolute.core.population import archived
 from evolute.core.ranking import winner
+from evolute.core.request import Answer
 from evolute.core.resume import Decision
 from evolute.store.error import StoreError
 from evolute.store.meta import NAMES, RENAMED, RunMeta, plain
 from evolute.store.points import point
 
-SCHEMA = 2
-READABLE = (1, 2)
+SCHEMA = 3
+READABLE = (1, 2, 3)
 """Schemas that are read; a journal that is written to is brought to the newest first."""
 FILE = "journal.sqlite"
 _TABLES = """
@@ -36,6 +37,10 @@ CREATE INDEX orders_by_decision ON orders (decision);
 CREATE TABLE reports (number INTEGER PRIMARY KEY, member INTEGER, turn INTEGER, score REAL, body TEXT NOT NULL,
                       seconds REAL NOT NULL, elapsed REAL NOT NULL, UNIQUE (turn, member));
 CREATE TABLE notes (number INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
+"""
+_REQUESTS = """
+CREATE TABLE IF NOT EXISTS requests (number INTEGER PRIMARY KEY, decision INTEGER NOT NULL, name TEXT NOT NULL UNIQUE,
+                                     body TEXT NOT NULL, refused TEXT)
 """
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "fuse.sshfs", "9p", "ceph", "glusterfs", "afs")
 
@@ -54,7 +59,7 @@ class Journal:
         with _explained(path):
             journal = cls(path, _connect(path))
             with journal._transaction("create") as db:
-                for statement in _TABLES.split(";"):
+                for statement in (*_TABLES.split(";"), _REQUESTS):
                     db.execute(statement)
                 journal._put({"schema": SCHEMA, **meta.to_json()})
         return journal
@@ -78,12 +83,15 @@ class Journal:
     def close(self) -> None:
         self._db.close()
 
-    def decide(self, number: int, orders: Sequence[Order], state: Json) -> None:
-        """Write a decision: its orders, and the strategy's state after it."""
+    def decide(self, number: int, orders: Sequence[Order], state: Json, answers: Sequence[Answer] = ()) -> None:
+        """Write a decision: its orders, the strategy's state after it, and answers to the requests that it took."""
         rows = [(order.member, order.turn, number, _text(order.to_json())) for order in orders]
         with self._transaction("decide") as db:
             db.execute("INSERT INTO decisions VALUES (?, ?)", (number, _text(state)))
             db.executemany("INSERT INTO orders VALUES (?, ?, ?, ?)", rows)
+            for one in answers:
+                body = (one.decision, one.name, _text(one.body), one.refused)
+                db.execute("INSERT INTO requests (decision, name, body, refused) VALUES (?, ?, ?, ?)", body)
 
     def record(self, reports: Sequence[Report], elapsed: float) -> None:
         """Write reports, `elapsed` seconds of training into the run."""
@@ -116,6 +124,10 @@ class Journal:
                 ),
             ):
                 db.executemany(f"INSERT INTO {table}", other._db.execute(rows, (decisions,)))
+            taken = [
+                (one.decision, one.name, _text(one.body), one.refused) for one in other.answers() if one.decision < decisions
+            ]
+            db.executemany("INSERT INTO requests (decision, name, body, refused) VALUES (?, ?, ?, ?)", taken)
             if state is not None:
                 db.execute("UPDATE decisions SET state = ? WHERE number = ?", (_text(state), decisions - 1))
 
@@ -131,6 +143,7 @@ class Journal:
             db.executemany("DELETE FROM reports WHERE member = ? AND turn = ?", [*gone, *void])
             db.execute("DELETE FROM orders WHERE decision >= ?", (decisions,))
             db.execute("DELETE FROM decisions WHERE number >= ?", (decisions,))
+            db.execute("DELETE FROM requests WHERE decision >= ?", (decisions,))
 
     def sync(self) -> None:
         """Bring all that was written so far to the disk itself, so that it outlives a crash of the machine too."""
@@ -277,11 +290,21 @@ class Journal:
         rows = self._db.execute("SELECT at, kind, body FROM notes ORDER BY number")
         return [(at, kind, json.loads(body)) for at, kind, body in rows]
 
+    def answers(self) -> list[Answer]:
+        """The requests that decisions have taken or refused, oldest first; journals of older schemas have none."""
+        with _explained(self.path):
+            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'requests'").fetchone():
+                return []
+            rows = self._db.execute("SELECT decision, name, body, refused FROM requests ORDER BY number")
+            return [Answer(decision, name, json.loads(body), refused) for decision, name, body, refused in rows]
+
     def canonical(self) -> str:
-        """Orders, reports and strategy states as text that is equal for equal runs: no times, no process ids."""
+        """Orders, reports, strategy states and requests as text that is equal for equal runs: no times, no process ids."""
         lines: list[Json] = []
+        answers = self.answers()
         for decision in self.decisions():
             lines.append(["decision", decision.number, decision.state])
+            lines += [["request", one.body, one.refused] for one in answers if one.decision == decision.number]
             lines += [["order", *order.ref, order.to_json()] for order in decision.orders]
             for report in decision.reports:
                 error = {"error": report.reason} if report.failed else {}
@@ -324,6 +347,7 @@ class Journal:
             return
         with self._transaction("upgrade") as db:
             db.executemany("UPDATE meta SET key = ? WHERE key = ?", [(new, old) for old, new in RENAMED.items()])
+            db.execute(_REQUESTS)
             self._put({"schema": SCHEMA})
 
     @contextlib.contextmanager

@@ -11,9 +11,9 @@ from pathlib import Path
 from evolute.store.points import point
 
 
-def write(final: Path, buffers: Sequence[bytes | memoryview], what: str) -> None:
+def write(final: Path, buffers: Sequence[bytes | memoryview], what: str, draft: Path | None = None) -> None:
     """Write a file under another name, and rename it when it is whole; `what` names its write points."""
-    draft = final.with_suffix(f".{os.getpid()}.tmp")
+    draft = draft or final.with_suffix(f".{os.getpid()}.tmp")
     try:
         point(f"{what}.begin")
         with draft.open("wb") as file:

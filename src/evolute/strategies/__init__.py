@@ -2,6 +2,7 @@
 
 from evolute.strategies.bg_pbt import bg_pbt
 from evolute.strategies.ga import ga
+from evolute.strategies.ipbt import ipbt
 from evolute.strategies.map_elites import map_elites
 from evolute.strategies.mf_pbt import mf_pbt
 from evolute.strategies.nsga2 import nsga2
@@ -17,6 +18,7 @@ from evolute.strategies.winner_takes_all import winner_takes_all
 __all__ = [
     "bg_pbt",
     "ga",
+    "ipbt",
     "map_elites",
     "mf_pbt",
     "nsga2",

@@ -47,6 +47,7 @@ class Frequencies:
     resample: float
     factors: tuple[float, ...]
     burn_in: int
+    migrate: bool = True
 
     def init(self) -> Json:
         return {}
@@ -79,7 +80,7 @@ class Frequencies:
         for heir, donor in zip(order[len(order) - count :], order[:count], strict=True):
             if self._is_due(number, population, heir, ready) and better(scores[donor], scores[heir]):
                 found[heir] = Heritage(donor, donor, perturb=True, event="inherit")
-        if len(group) < 3 * count:
+        if len(group) < 3 * count or not self.migrate:
             return found
         outsiders = [slot for slot in ranked(scores) if slot not in group and is_number(scores[slot])]
         for heir in order[len(order) - 2 * count : len(order) - count]:
@@ -135,13 +136,14 @@ def mf_pbt(
     resample: float = 0.25,
     factors: tuple[float, ...] = FACTORS,
     burn_in: int = 0,
+    migrate: bool = True,
 ) -> Frequencies:
     """PBT in groups that evolve at different frequencies.
 
     `periods` are the turns between a group's decisions, `shares` the groups' parts of the population: by default three quarters
     evolve after every turn and one after every sixth part of the run. Of a group, the worst quarter takes over the best
-    one, perturbed; the quarter above it takes over better members of other groups. `resample`, `factors` and `burn_in` are
-    those of `pbt`.
+    one, perturbed; the quarter above it takes over better members of other groups, unless `migrate` is false. `resample`,
+    `factors` and `burn_in` are those of `pbt`.
     """
     periods = tuple(periods) or (1, OPEN if plan.turns is None else max(2, round(plan.turns / PATIENT)))
     shares = tuple(shares) or ((3, 1) if len(periods) == 2 else (1,) * len(periods))
@@ -156,7 +158,7 @@ def mf_pbt(
         )
     if not 0 <= resample <= 1:
         raise ValueError(f"resample={resample}: must be a probability in [0, 1]")
-    return Frequencies(plan, periods, sizes, resample, factors, burn_in)
+    return Frequencies(plan, periods, sizes, resample, factors, burn_in, migrate)
 
 
 def _sizes(size: int, shares: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,13 +8,13 @@ from evolute.core.param import FACTORS
 from evolute.core.protocols import Plan
 from evolute.strategies import explore as explores
 from evolute.strategies.evolution import Evolution
-from evolute.strategies.exploit import Exploit, tournament, truncation, welch
+from evolute.strategies.exploit import Exploit, significant_truncation, tournament, truncation, welch
 
 
 def pbt(
     plan: Plan,
     *,
-    exploit: Literal["truncation", "tournament", "welch", "none"] = "truncation",
+    exploit: Literal["truncation", "significant", "tournament", "welch", "none"] = "truncation",
     explore: Literal["perturb", "resample", "pairwise", "none"] = "perturb",
     quantile: float = 0.25,
     resample: float = 0.25,
@@ -26,12 +26,14 @@ def pbt(
 ) -> Evolution:
     """PBT with the paper's rules.
 
-    `quantile` is truncation's share of heirs, `level` and `evaluations` are Welch's; `resample` is the probability
-    of a fresh draw per hyper-parameter, `factors` are what a value is multiplied by; no member evolves before `burn_in`
-    steps, and then only after every `every`-th of its turns.
+    `quantile` is truncation's share of heirs. `exploit=significant` is truncation that replaces a member only if it is
+    worse by a test at `level` on the scores' standard errors; `level` and `evaluations` are Welch's too. `resample` is the
+    probability of a fresh draw per hyper-parameter, `factors` are what a value is multiplied by; no member evolves before
+    `burn_in` steps, and then only after every `every`-th of its turns.
     """
     rules: dict[str, Exploit] = {
         "truncation": truncation(quantile),
+        "significant": significant_truncation(quantile, level),
         "tournament": tournament(),
         "welch": welch(level, evaluations),
         "none": lambda population, scores, ready, rng: {},

@@ -13,6 +13,7 @@ from evolute.core.loop import AllFailedError, Loop, Position, Setup
 from evolute.core.order import Json, Order, Ref, Report
 from evolute.core.population import Population
 from evolute.core.protocols import Engine, GuestError, Learner, LostError, Plan, Strategy
+from evolute.core.request import Answer
 from evolute.core.stop import Stop
 from evolute.core.tree import Tree, digest, pack, unpack
 from evolute.core.worker import Worker
@@ -25,9 +26,11 @@ class MemoryJournal:
     lines: list[str] = field(default_factory=list)
     decisions: list[list[Order]] = field(default_factory=list)
 
-    def decide(self, number: int, orders: Sequence[Order], state: Json) -> None:
+    def decide(self, number: int, orders: Sequence[Order], state: Json, answers: Sequence[Answer] = ()) -> None:
         self.decisions.append(list(orders))
         self._put("decision", number, state)
+        for answer in answers:
+            self._put("request", answer.body, answer.refused)
         for order in sorted(orders, key=lambda order: order.ref):
             self._put("order", *order.ref, order.to_json())
 

@@ -61,6 +61,12 @@ def test_the_newest_rows_are_kept():
     assert rows.time.min() == 16
 
 
+def test_turns_outside_of_bounds_that_have_changed_are_left_out():
+    population = evolved([1.0, 2.0], [3.0, 4.0], hparams=lambda slot: {"lr": 10.0 ** (-3 - slot)})
+    rows = newest_rows(population, interval=STEPS, limit=9, inside={"lr": Float(5e-4, 1e-1, log=True)})
+    assert [row["lr"] for row in rows.hparams] == [1e-3, 1e-3]
+
+
 def test_points_are_hparams_on_their_own_scale_and_the_context_from_0_to_1():
     space = Space({"lr": Float(1e-5, 1e-1, log=True)})
     rows = rows_of(evolved([1.0, 2.0], [3.0, 4.0], [9.0, 9.0], hparams=lambda slot: {"lr": 10.0 ** (-3 - slot)}))

@@ -37,6 +37,17 @@ def updated(stats: EpisodeStats, ends: jax.Array, returned: jax.Array, length: j
     )
 
 
+def standard_error(stats: EpisodeStats) -> float | None:
+    """The standard error of the mean return, of the first channel if there are several; None of less than two episodes."""
+    kept = min(int(stats.count), len(stats.returns))
+    return error_of_mean(stats.returns[:kept].reshape((kept, -1))[:, 0]) if kept else None
+
+
+def error_of_mean(returns: Any) -> float | None:
+    """The standard error of the mean of returns; None of less than two."""
+    return None if len(returns) < 2 else float(np.std(returns, ddof=1) / np.sqrt(len(returns)))
+
+
 def means(stats: EpisodeStats) -> tuple[list[float] | None, float | None]:
     """The mean return of the last episodes, one for each channel, and their mean length, if any ended."""
     kept = min(int(stats.count), len(stats.returns))

@@ -189,4 +189,6 @@ def _metrics(model: BaseAlgorithm, writer: _LastValues) -> dict[str, Any]:
     returned = float(np.mean([episode["r"] for episode in episodes])) if episodes else None
     length = float(np.mean([episode["l"] for episode in episodes])) if episodes else None
     numbers = {key: float(value) for key, value in losses.items() if isinstance(value, Real)}
-    return {**numbers, "score": returned, "return": returned, "episode_length": length, "episodes": len(episodes)}
+    error = float(np.std([one["r"] for one in episodes], ddof=1)) / len(episodes) ** 0.5 if len(episodes) > 1 else None
+    about = {"return": returned, "episode_length": length, "episodes": len(episodes)}
+    return {**numbers, "score": returned, "score_error": error, **about}

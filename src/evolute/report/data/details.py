@@ -8,11 +8,14 @@ from typing import Any
 
 from evolute.core.order import Json
 from evolute.core.population import Population, Turn, best
+from evolute.core.space import Space
+from evolute.core.steering import Steering
 from evolute.report.data.evaluation import evaluation_data, score_hints
 from evolute.report.data.front import front_rows
 from evolute.report.data.generations import generation_data
 from evolute.report.data.members import member_row
 from evolute.report.data.proposals import proposals
+from evolute.report.data.requests import request_rows
 from evolute.report.data.standings import ratings
 from evolute.runs import folders
 from evolute.runs.result import Agent, Run
@@ -28,7 +31,7 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "learner": run.meta.learner,
         "strategy": run.meta.strategy,
         "mode": run.meta.mode,
-        "space": run.meta.space,
+        "space": {name: param.to_json() for name, param in _space(run).items()},
         "seconds": run.elapsed,
         **counts(run.population),
         "workers_lost": sum(kind == "worker lost" for _, kind, _ in run.notes),
@@ -43,6 +46,7 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "best": None,
         "hints": [],
         "ratings": ratings(run),
+        "requests": request_rows(run.folder, run.answers),
         "notes": [{"at": at, "kind": kind, **body} for at, kind, body in run.notes],
     }
     if best(run.population) is not None:
@@ -52,6 +56,11 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
     if member is not None:
         data["member"] = agent(run.member(member))
     return data
+
+
+def _space(run: Run) -> Space:
+    """The hyper-parameters with the bounds that are in force."""
+    return Steering.of(run.answers).space(Space.from_json(run.meta.space))
 
 
 def _has_generations(population: Population) -> bool:

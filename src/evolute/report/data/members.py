@@ -63,7 +63,12 @@ def _row(slot: int, order: Order | None, *, turns: int, steps: int, score: float
         "score": score,
         "objectives": [],
         "hparams": {} if order is None else dict(order.hparams),
-        "weights": "" if order is None else str(origin(order)),
+        "weights": "" if order is None else _weights(order),
         "failed": error is not None,
         "error": error,
     }
+
+
+def _weights(order: Order) -> str:
+    """Where a member's weights came from, and whether it is pinned."""
+    return f"{origin(order)}{', pinned' if order.why.get('event') == 'pinned' else ''}"

@@ -10,6 +10,7 @@ from evolute.report.data.generations import compiling, spent
 from evolute.report.data.hints import hints
 from evolute.report.data.members import table_row
 from evolute.report.data.plain import plain
+from evolute.report.data.requests import request_lines, request_rows
 from evolute.report.figures.all import sections
 from evolute.report.figures.chart import short, to_json
 from evolute.report.figures.downsample import every, stride
@@ -40,6 +41,7 @@ def page_data(table: TurnTable) -> dict[str, Json]:
         "facts": facts(table),
         "members": [_member(table, slot) for slot in range(table.size)],
         "schedule": _schedule(table),
+        "requests": list(request_lines(request_rows(table.folder, table.answers))),
         "notes": [f"{body.get('text') or kind}" for _, kind, body in table.notes],
         "charts": [{**to_json(chart), "section": title} for title, group in sections(table).items() for chart in group],
     }

@@ -64,6 +64,7 @@
         const files = run.downloads.map((name) => create("a", { href: `/download/${path}/${name}`, textContent: name }));
         main.replaceChildren(root, create("p", { className: "downloads" }, "download: ", ...files.flatMap((file) => [file, " "])));
         page = new RunPage.Page(root, run, (slot) => `#/run/${path}/${slot}`);
+        if (run.steerable && run.status === "running") root.querySelector(".members").closest("section").after(SteerForm.make(path, run));
         RunPage.redraw(page);
       },
     };

@@ -27,11 +27,12 @@ const RunPage = (() => {
       this.table = sortable(columns, rows, { sort: 1, falling: true, mark: (row) => best(row), cell });
       this.schedule = create("div", { className: "scroll" });
       this.notes = create("ul");
+      this.requests = create("ul");
       root.replaceChildren(
         this.head, this.hints, this.facts, this.plots,
         create("section", {}, create("h2", { textContent: "Members" }), create("div", { className: "scroll members" }, this.table)),
         create("section", {}, create("h2", { textContent: "Schedule of the best" }), this.schedule),
-        this.notes,
+        this.requests, this.notes,
       );
       this.update(run);
     }
@@ -67,6 +68,7 @@ const RunPage = (() => {
       }
       this.table.refill(members(run)[1]);
       this.schedule.replaceChildren(sortable(["turn of the line", "score then", ...run.hparams], run.schedule));
+      this.requests.replaceChildren(...(run.requests || []).map((text) => create("li", { textContent: text })));
       this.notes.replaceChildren(...run.notes.map((text) => create("li", { textContent: text })));
     }
   }

@@ -29,6 +29,11 @@ class Bandit:
     def fresh(self) -> Array:
         return np.full(self.arms, 1 / self.arms)
 
+    def widened(self, weights: Array) -> Array:
+        """The weights with those of new arms, the mean of the others each."""
+        new = self.arms - len(weights)
+        return weights if new == 0 else np.append(weights, np.full(new, weights.mean())) / (1 + new * weights.mean())
+
     def probabilities(self, weights: Array, plays: int) -> tuple[Array, Mask]:
         """Each arm's probability of being played, expected plays where it may repeat, and which weights were capped."""
         explored = self._explored(plays)

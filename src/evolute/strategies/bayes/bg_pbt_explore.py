@@ -56,7 +56,7 @@ class BgPbtExplore:
         since = memory.get("since")
         memory = {"region": region.to_json(), "proposed": remembered, **({} if since is None else {"since": since})}
         layout = Layout(space)
-        rows = newest_rows(population, interval=self.interval, limit=self.limit, since=since)
+        rows = newest_rows(population, interval=self.interval, limit=self.limit, since=since, inside=space)
         if not len(rows):
             return replace(perturb()(space, population, parents, rng, {}), memory=memory)
         surrogate = fit_surrogate(layout, rows, kernel_of(layout), by_rank) if parents else None

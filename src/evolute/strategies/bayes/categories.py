@@ -52,8 +52,13 @@ def at_random(resample: float) -> Pick:
     return pick
 
 
-def by_bandits(rounds: int, interval: int) -> Pick:
-    """One bandit per category, over `rounds` decisions. All members play, each its own category; heirs draw new ones."""
+def by_bandits(rounds: int, interval: int, resample: float = 1.0) -> Pick:
+    """One bandit per category, over `rounds` decisions. All members play, each its own category.
+
+    With probability `resample` an heir gets the value that the bandit draws for it, else it keeps its parent's.
+    """
+    if not 0 <= resample <= 1:
+        raise ValueError(f"resample={resample}: must be a probability in [0, 1]")
 
     def pick(
         layout: Layout, population: Population, rows: Rows, parents: Parents, rng: np.random.Generator, memory: Json
@@ -64,12 +69,16 @@ def by_bandits(rounds: int, interval: int) -> Pick:
         drawn: dict[str, list[int]] = {}
         for name, param in layout.categories.items():
             bandit = Bandit(len(param.values), rounds)
-            now = np.array(memory["weights"][name]) if memory else bandit.fresh()
+            now = bandit.widened(np.array(memory["weights"][name])) if memory else bandit.fresh()
             if rewards := _rewards(turns, name, param, rows, RECENT * len(population), interval):
                 now = bandit.learn(now, rewards, len(population))
             weights[name] = [float(weight) for weight in now]
             drawn[name] = bandit.draw(now, len(heirs), rng) if heirs else []
         places = {heir: np.array([arms[at] for arms in drawn.values()], dtype=np.int64) for at, heir in enumerate(heirs)}
+        if resample < 1:
+            for heir, own in places.items():
+                same = rng.random(len(own)) >= resample
+                own[same] = _inherited(layout, population, parents[heir])[same]
         kept = {"weights": weights, "turns": [member.turns for member in population.members]}
         return Picked(places, kept if layout.categories else {}, _summary(layout, weights))
 

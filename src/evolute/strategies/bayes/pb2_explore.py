@@ -57,7 +57,7 @@ class Pb2Explore:
         self, space: Space, population: Population, parents: Parents, rng: np.random.Generator, memory: Json
     ) -> Explored:
         layout = Layout(space)
-        rows = newest_rows(population, interval=self.interval, limit=self.limit)
+        rows = newest_rows(population, interval=self.interval, limit=self.limit, inside=space)
         picked = self.pick(layout, population, rows, parents, rng, memory)
         width = width_after(max(member.turns for member in population.members))
         surrogates: dict[tuple[int, ...], Surrogate | None] = {}

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
 import numpy as np
 
 from evolute.core.order import Hparams
+from evolute.core.param import Param
 from evolute.core.population import Member, Population, Turn
 from evolute.strategies.bayes.points import Array, Layout, Points
 
@@ -57,12 +58,23 @@ class Rows:
             return np.clip((np.asarray(score, dtype=np.float64) / 2 - low) / (high - low), -FAR, FAR)
 
 
-def newest_rows(population: Population, *, interval: int, limit: int, since: Sequence[int] | None = None) -> Rows:
-    """The last `limit` informative turns of all members, with gains per `interval` steps; `since` is a turn for each slot."""
+def newest_rows(
+    population: Population,
+    *,
+    interval: int,
+    limit: int,
+    since: Sequence[int] | None = None,
+    inside: Mapping[str, Param] | None = None,
+) -> Rows:
+    """The last `limit` informative turns of all members, with gains per `interval` steps; `since` is a turn for each slot.
+
+    Turns with values that are not `inside` a space, whose bounds have changed since, are left out.
+    """
+    space = inside or {}
     first = [0] * len(population) if since is None else since
     histories = [_since(member, turn) for member, turn in zip(population.members, first, strict=True)]
     merged = heapq.merge(*histories, key=lambda turn: -turn.order.turn)
-    turns = list(islice((turn for turn in merged if _informative(turn)), limit))[::-1]
+    turns = list(islice((turn for turn in merged if _informative(turn) and _inside(turn, space)), limit))[::-1]
     fresh = [turn.score for turn in turns if turn.parent is None and _finite(turn.score)]
     lowest = min((score for score in fresh if score is not None), default=math.nan)
     rows = [row for turn in turns if (row := _row(turn, lowest, interval)) is not None]
@@ -92,6 +104,10 @@ def _since(member: Member, first: int) -> Iterator[Turn]:
 def _informative(turn: Turn) -> bool:
     """Whether it says something about its hyper-parameters: not if no episode ended."""
     return turn.failed or _finite(turn.report.metrics.get("score"))
+
+
+def _inside(turn: Turn, space: Mapping[str, Param]) -> bool:
+    return all(param.contains(turn.order.hparams[name]) for name, param in space.items())
 
 
 def _finite(score: float | None) -> bool:

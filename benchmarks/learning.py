@@ -123,6 +123,9 @@ TASKS = {
     "Pendulum, SAC": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="sac"),
     "Pendulum, TD3": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="td3"),
     "CartPole, DQN": Task("CartPole-v1", 100_000, 475, learner="dqn"),
+    "CartPole, A2C": Task("CartPole-v1", 131_072, 200, learner="a2c"),
+    "CartPole, IMPALA": Task("CartPole-v1", 131_072, 200, learner="impala"),
+    "CartPole, PG": Task("CartPole-v1", 131_072, 200, learner="pg"),
     "MinAtar Breakout, DQN": Task(
         "gymnax:Breakout-MinAtar", 500_000, 5, {"widths": [128], "explore": 100_000, "ratio": 0.25}, learner="dqn"
     ),

@@ -34,7 +34,7 @@ Gradient = Callable[[jax.Array, jax.Array], jax.Array]
 
 def by_code(network: Network) -> Gradient:
     def gradient(weights: jax.Array, obs: jax.Array) -> jax.Array:
-        predictions, back = jax.vjp(lambda weights: dense.predict(network, weights, obs), weights)
+        predictions, back = jax.vjp(lambda weights: dense.predict_twins(network, weights, obs), weights)
         return back(predictions)[0]
 
     return gradient

@@ -38,6 +38,7 @@ def run(
     mode: Literal["sync", "async"] | None = None,
     seed: int | None = None,
     score: str | None = None,
+    objectives: Sequence[str] | None = None,
     init: Mapping[str, Any] | None = None,
     evaluation: Mapping[str, Any] | None = None,
     limit: float | str | None = None,
@@ -75,6 +76,7 @@ def run(
         mode: `"sync"`: all members finish a turn before the next one starts; `"async"`: no member waits for a slower one.
         seed: Random seed of the whole run.
         score: The metric to maximise; `"-loss"` minimises the metric `loss`.
+        objectives: Instead of one score, several metrics at once, such as `["return", "-energy"]`; `run.front` has the best.
         init: What the first members start with: `hparams`, or states of another run by `from` and `turn`.
         evaluation: The evaluation that ends the run: how many of the best `members`, and for how much `time`.
         limit: Time limit of one member's turn, in seconds or as `"10m"`; a turn that takes longer fails.
@@ -91,7 +93,7 @@ def run(
         **sections: Settings of plug-ins by their name, as in `pbt={"quantile": 0.2}`.
 
     Returns:
-        The run: `run.best` is the best member, with `score`, `hparams`, `schedule` and `policy`.
+        The run: `run.best` is the best member, with `score`, `hparams`, `schedule` and `policy`; `run.front` are several such.
 
     Raises:
         ConfigError: A key or value cannot be used; the message names it and says what is allowed.
@@ -123,6 +125,7 @@ def run(
         "mode": mode,
         "seed": seed,
         "score": score,
+        "objectives": None if objectives is None else list(objectives),
         "init": init,
         "evaluation": evaluation,
         "limit": limit,

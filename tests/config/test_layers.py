@@ -221,5 +221,5 @@ def test_sources_in_a_preset_name_it():
 @pytest.mark.parametrize("name", presets())
 def test_every_shipped_preset_describes_a_run(name):
     config = resolved(preset(name))
-    assert config.learner.name in (name, "ppo", "sb3", "sac", "td3", "dqn")
+    assert config.learner.name in (name, "ppo", "impala", "sb3", "sac", "td3", "dqn")
     assert len(config.space) > 0 or config.strategy.name == "random_search"

@@ -12,8 +12,12 @@ import evolute
 SOURCE = Path(evolute.__file__).parent
 CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
 UNPICKLERS = {"pickle", "cPickle", "dill", "marshal", "shelve", "joblib", "cloudpickle"}
-ALLOWED = {("engines/trainer_process.py", "cloudpickle.loads"), ("engines/links/processes.py", "cloudpickle.loads")}
-"""A learner comes over a pipe that only the process which made it has the other end of."""
+ALLOWED = {
+    ("engines/trainer_process.py", "cloudpickle.loads"),
+    ("engines/links/processes.py", "cloudpickle.loads"),
+    ("envs/actor_process.py", "cloudpickle.loads"),
+}
+"""A learner, or an environment, comes over a pipe that only the process which made it has the other end of."""
 
 
 def dangers(tree: ast.AST) -> set[str]:

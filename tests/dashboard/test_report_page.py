@@ -6,6 +6,7 @@ import pytest
 from tests.dashboard.browser import Visit, chromium
 from tests.report import synthetic, synthetic_games
 
+import evolute
 from evolute.cli.report import report as write_report
 
 pytestmark = pytest.mark.slow(reason="the report in a real Chromium, offline, wide and narrow, light and dark")
@@ -146,4 +147,27 @@ def test_the_games_of_a_run_are_drawn_and_tell_their_numbers(browser, league, th
         tip.wait_for(state="visible")
         assert tip.inner_text() in told
         assert tip.inner_text().startswith("member 5 won ")  # the best is on top
+        assert visit.errors == []
+
+
+def test_clicking_a_point_of_the_front_tells_its_line_of_descent(browser, tmp_path):
+    run = evolute.run(preset="tradeoff", population=8, stop={"turns": 6}, folder=tmp_path / "run", display="none")
+    write_report(run.folder, tmp_path / "run.html")
+    with Visit(browser, offline=True) as visit:
+        visit.page.goto((tmp_path / "run.html").as_uri())
+        canvas = visit.page.locator('[data-key="front-0-1"] canvas')
+        canvas.wait_for()
+        story = visit.page.locator('[data-key="front-0-1"] .story')
+        assert not story.is_visible()
+        box, low, high = canvas.bounding_box(), run.front[0], run.front[-1]
+        canvas.hover(position={"x": box["width"] - 20, "y": box["height"] - 50})  # where the last of the front is
+        tip = visit.page.locator('[data-key="front-0-1"] .tip')
+        tip.wait_for(state="visible")
+        assert f"member {high.member}, turn 5: w={high.hparams['w']:.4g}" in tip.inner_text()
+        canvas.click(position={"x": box["width"] - 20, "y": box["height"] - 50})
+        assert f"member {high.member} after turn 5; line of descent of" in story.inner_text()
+        assert low.member != high.member
+        story.locator("a").click()
+        heading = visit.page.locator("h1", has_text=f"member {high.member}")
+        heading.wait_for(state="visible")
         assert visit.errors == []

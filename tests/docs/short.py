@@ -15,10 +15,13 @@ PRESETS = (
     "bgpbt-cartpole",
     "cartpole",
     "cartpole-dqn",
+    "cartpole-impala",
     "cartpole-sb3",
     "halfcheetah-sac",
     "minatar-dqn",
+    "pendulum-actors",
     "pendulum-sac",
+    "pong-diverse",
     "pong-selfplay",
     "procgen-small",
     "rps",
@@ -31,6 +34,7 @@ SHORTER = {
     "learner=sac": REPLAY,
     "learner=td3": REPLAY,
     "learner=dqn": REPLAY,
+    "pong-diverse": ("interval=32k", "stop.steps=32k", "evaluation.members=0"),  # some games must end
     "-sac": REPLAY,
     "-dqn": REPLAY,
 }

@@ -24,6 +24,7 @@ from evolute.cli.main import app, main, spread
 HERE = Path(__file__).parent
 ELSEWHERE = {
     "pip": "installs packages",
+    "sudo": "installs packages",
     "make": "installs packages, and runs these tests",
     "pre-commit": "installs a hook",
     "git": "changes a repository",

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from rows import alone_as_among_others, play
 
+from evolute.cli.main import main
 from evolute.envs import qt
 from evolute.envs.adapter import Library
 from evolute.envs.adapters import minatar
@@ -202,3 +203,12 @@ def test_a_misspelt_name_is_answered_with_one_line():
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout == ""
     assert done.stderr == "error: ppo: brax has no environment 'antt'; did you mean 'ant'?\n"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("gfootball") is not None, reason="football is installed")
+def test_football_says_in_one_sentence_how_it_is_built(capsys):
+    with pytest.raises(ValueError, match="football needs gfootball, which is not installed; `evolute envs football` says how"):
+        make_env(EnvSpec("football:academy_empty_goal_close"))
+    with pytest.raises(SystemExit):
+        main(["envs", "football"])
+    assert "--no-build-isolation gfootball==2.10.2" in capsys.readouterr().err

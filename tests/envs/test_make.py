@@ -88,7 +88,7 @@ def test_other_unknown_names_are_told_which_extras_there_are(monkeypatch):
 
 def test_the_adapters_are_what_the_folder_holds():
     folder = Path(evolute.__file__).parent / "envs" / "adapters"
-    assert sources() == tuple(sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__"))
+    assert sources() == (*sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__"), "connect")
     for adapter in adapters().values():
         assert isinstance(adapter, Adapter)
         assert adapter.jax or adapter.host or adapter.game

@@ -218,3 +218,20 @@ def test_a_picture_shows_bats_and_ball():
 def test_an_unknown_seat_is_refused():
     with pytest.raises(ValueError, match="seat='middle'"):
         Pong(seat="middle")
+
+
+@pytest.mark.parametrize("seat", ["left", "right"])
+def test_habits_count_stops_and_moves_of_the_own_bat(seat):
+    env, plain = Pong(seat=seat, habits=True), Pong(seat=seat)
+    assert env.channels == ("point", "lazy", "busy")
+    assert plain.channels == ()
+    step = jax.jit(env.step)
+    state, _ = env.reset(jax.random.key(0))
+    for action, lazy, busy in [(STOP, 1, 0), (UP, 0, 1), (DOWN, 0, 1)]:
+        after = step(jax.random.key(1), state, jnp.int32(action))
+        alone = plain.step(jax.random.key(1), state, jnp.int32(action))
+        assert after.reward.tolist() == [float(alone.reward), lazy, busy]
+        np.testing.assert_array_equal(after.obs, alone.obs)
+    for _ in range(30):  # up to the edge, where the bat stands though it is told to move
+        state = step(jax.random.key(1), state, jnp.int32(UP)).state
+    assert step(jax.random.key(1), state, jnp.int32(UP)).reward.tolist()[1:] == [0, 0]

@@ -58,7 +58,7 @@ def test_every_line_has_the_ratings_of_its_turn(tmp_path, monkeypatch, mode):
     assert (int(turn), int(member)) == (6, run.best.member)
     assert float(score) == pytest.approx(run.best.score, rel=1e-3)
     assert screen.table is not None
-    assert screen.table.best_member == run.best.member
+    assert screen.table.best_members == {run.best.member}
     assert screen.table.population[run.best.member].latest.score == run.best.score
     if mode == "sync":
         assert [int(turn) for turn, _, _ in told] == [2, 3, 4, 5, 6]  # in the first turn there is nobody to play yet

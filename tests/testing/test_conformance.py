@@ -45,12 +45,16 @@ STRATEGIES = {
     "pb2 mult": strategies.pb2_mult,
     "pb2 mix": strategies.pb2_mix,
     "bg pbt": strategies.bg_pbt,
+    "ga": strategies.ga,
+    "ga with a large archive": partial(strategies.ga, archive=20),
+    "map elites": partial(strategies.map_elites, cells={"cost": (-2.0, 2.0, 4)}),
 }
 LEARNERS = {
     "toy": {"h0": 0.5, "h1": 0.2},
     "deceptive": {"h": 0.9},
     "triangle": {"h": 0.01},
     "drift": {"x0": 0.3, "x1": 0.6, "problem": 1},
+    "tradeoff": {"w": 0.3, "s": 0.4},
     "drift_mixed": {"x0": 0.3, "x1": 0.6, "c": 2, "problem": 1},
     "ceilings": {"h": 0.4, "width": 64, "depth": 2, "activation": "relu", "norm": "none", "problem": 1},
 }

@@ -44,7 +44,10 @@ def _names(source: str, *, as_json: bool) -> None:
     if source not in adapters():
         raise ConfigError(f"no source {source!r}{closest(source, adapters())}")
     adapter = adapters()[source]
-    if not adapter.library.installed:
+    library = adapter.library
+    if not library.installed and library.install:
+        raise ConfigError(f"{source} is not installed; on {library.where} this builds it:\n\n{library.install}")
+    if not library.installed:
         raise ConfigError(f"{source} is not installed; {adapter.library.how_to_get}")
     try:
         names = adapter.names

@@ -210,11 +210,17 @@ def export(
         Path | None, typer.Argument(metavar="FILE", help="File to write; by default policy.npz, or policy.zip for sb3.")
     ] = None,
     member: Slot = None,
+    front: Annotated[
+        bool, typer.Option("--front", help="Export all of the front of a run with several objectives, into a folder.")
+    ] = False,
 ) -> None:
     """Export a policy for use without Evolute. It needs numpy alone, or is a zip of Stable-Baselines3."""
     from evolute.cli import policy
 
-    policy.export(located(folder), path, member)
+    if front:
+        policy.export_front(located(folder), path)
+    else:
+        policy.export(located(folder), path, member)
 
 
 @app.command()
@@ -235,6 +241,9 @@ def play(
         str | None,
         typer.Option("--against", metavar="RUN|BOT|human", help="In a game: whom to play, the best of a run, a bot, or you."),
     ] = None,
+    ends: Annotated[
+        bool, typer.Option("--ends", help="With --video: record both ends of the front of a run with several objectives.")
+    ] = False,
     as_json: PrintJson = False,
 ) -> None:
     """Evaluate a member in fresh episodes and print its returns. In a game, let it play --against a run, a bot or you."""
@@ -248,6 +257,9 @@ def play(
         return
     from evolute.cli import policy
 
+    if ends:
+        policy.film_ends(located(folder), video or film, seed=seed)
+        return
     policy.play(located(folder), member, episodes=episodes, seed=seed, video=video or film, sample=sample, as_json=as_json)
 
 
@@ -262,6 +274,26 @@ def envs(
     from evolute.cli.envs import listed
 
     listed(source, as_json=as_json)
+
+
+@app.command(name="check-game")
+def check_game(
+    game: Annotated[
+        str | None, typer.Argument(metavar="GAME", help="The command that starts the game, or a port that it connects to.")
+    ] = None,
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Episodes of each seat to play.")] = 4,
+    limit: Annotated[float, typer.Option("--limit", min=1, help="Seconds that they may take.")] = 120.0,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of all messages instead.")] = False,
+) -> None:
+    """Check a game that connects over a local socket. It is played with random actions."""
+    from evolute.cli import check_game
+
+    if schema:
+        check_game.print_schema()
+    elif game is None:
+        raise typer.BadParameter("name a command or a port, or --schema", param_hint="GAME")
+    else:
+        check_game.check(game, episodes=episodes, limit=limit)
 
 
 @app.command()
@@ -424,8 +456,8 @@ def _expected(error: Exception) -> bool:
     """Whether this error explains itself in a sentence: a bad config, a full disk, a lock, or that all members failed."""
     from evolute.config.error import ConfigError
     from evolute.core.loop import AllFailedError
-    from evolute.core.protocols import EngineError
+    from evolute.core.protocols import EngineError, LinkError
     from evolute.core.resume import RemakeError
     from evolute.store.error import StoreError
 
-    return isinstance(error, (ConfigError, StoreError, AllFailedError, EngineError, RemakeError))
+    return isinstance(error, (ConfigError, StoreError, AllFailedError, EngineError, LinkError, RemakeError))

@@ -20,7 +20,7 @@ from evolute.runs.assemble import assembled
 from evolute.runs.export import exportable
 from evolute.runs.result import Agent, Run
 from evolute.runs.states import choices_of, remembered
-from evolute.runs.video import record
+from evolute.runs.video import record, record_together
 from evolute.store.error import StoreError
 from evolute.store.evaluation import WAYS
 
@@ -40,6 +40,45 @@ def export(folder: Path, path: Path | None, member: int | None) -> None:
     print(f"use it, {policy.use(path)}")
     if not agent.greedy:
         print("it samples its actions, which did better after the run than the likeliest ones")
+
+
+def export_front(folder: Path, target: Path | None) -> None:
+    """Write the policy of each that is on a run's front into a folder, and say what each reached."""
+    run = _front_run(folder)
+    target = target or Path("front")
+    for agent in run.front:
+        policy = exportable(agent)
+        path = target / f"policy-m{agent.member}-t{agent.turn.ref.turn}{policy.suffix}"
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            policy.save(path)
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
+        print(f"wrote {path}: {_reached(run, agent)}")
+
+
+def film_ends(folder: Path, video: Path | None, *, seed: int) -> None:
+    """Record an episode of both ends of a run's front, side by side, and say who they are."""
+    if video is None:
+        raise ConfigError("--ends records a video: say where, as in --video ends.gif")
+    run = _front_run(folder)
+    ends = run.front[:1] + run.front[1:][-1:]
+    frames = record_together(ends, video, seed=seed)
+    for place, agent in zip(("left", "right"), ends, strict=False):
+        print(f"{place}: member {agent.member} after turn {agent.turn.ref.turn}, {_reached(run, agent)}")
+    print(f"wrote {video} ({frames} frames, {formats.size(video.stat().st_size)})")
+
+
+def _front_run(folder: Path) -> Run:
+    run = _opened(folder)[0]
+    if not run.front:
+        raise ConfigError(f"{folder} has no front: it is a run with one score; objectives=[…] makes runs with several")
+    return run
+
+
+def _reached(run: Run, agent: Agent) -> str:
+    values = zip(run.meta.objectives, agent.objectives, strict=True)
+    return ", ".join(f"{name} {formats.number(value)}" for name, value in values)
 
 
 def play(
@@ -84,6 +123,10 @@ def play(
 
 
 def _agent(folder: Path, member: int | None) -> tuple[Agent, Config]:
-    config = remembered(folder)
-    run = Run.open(folder, assembled(config, choices_of(folder), to_train=False).learner)
+    run, config = _opened(folder)
     return chosen(run, member), config
+
+
+def _opened(folder: Path) -> tuple[Run, Config]:
+    config = remembered(folder)
+    return Run.open(folder, assembled(config, choices_of(folder), to_train=False).learner), config

@@ -27,12 +27,13 @@ def report(folder: Path, path: Path | None, *, video: bool = False) -> None:
 
 
 def _videos(table: TurnTable) -> dict[int, bytes]:
-    """An episode of the best member and of each other that was evaluated after the run, as GIFs."""
+    """An episode of the best member, of both ends of a front, and of each other that was evaluated after the run, as GIFs."""
     from evolute.api import load
     from evolute.runs.video import record
 
     run = load(table.folder)
-    slots = dict.fromkeys([run.best.member, *(one.member for one in table.meta.evaluations)])
+    ends = [agent.member for agent in (run.front[:1] + run.front[-1:])]
+    slots = dict.fromkeys([run.best.member, *ends, *(one.member for one in table.meta.evaluations)])
     videos = {}
     with tempfile.TemporaryDirectory(prefix="evolute-") as scratch:
         for slot in slots:

@@ -51,6 +51,13 @@ class Declared:
         group = option.partition(".")[0]
         return self.options.get(option) or (self.options.get(f"{group}{ANY}") if option != group else None)
 
+    def item(self, option: str) -> Any:
+        """The type of an entry of a setting that is a dict, as `cells.busy` is one of `cells`; None if it is no such entry."""
+        group, _, entry = option.partition(".")
+        kind = self.options[group].type if entry and group in self.options else None
+        dicts = [one for one in (kind, *typing.get_args(kind)) if typing.get_origin(one) is dict]
+        return typing.get_args(dicts[0])[1] if dicts else None
+
 
 def declared(maker: Any) -> Declared:
     """The settings of a plug-in.

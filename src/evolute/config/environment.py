@@ -10,7 +10,7 @@ from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, source
 from evolute.config.settings import FIELDS
 from evolute.core.names import PluginSpec, shipped
-from evolute.envs.spec import EnvSpec, GameSpec
+from evolute.envs.spec import ActorSpec, EnvSpec, GameSpec
 
 WRAP = "wrap."
 
@@ -36,11 +36,13 @@ def find_env(values: Mapping[str, Any], layer: Layer, learner: PluginSpec) -> En
     game = {key: values[f"opponents.{key}"] for key in together} if values["opponents"] is not None else None
     rating = values["opponents.rating"] if "opponents.rating" in layer else None
     try:
-        return EnvSpec(name, options, **wrappers, game=None if game is None else GameSpec(**game, rating=rating))
+        made = None if game is None else GameSpec(**game, rating=rating)
+        return EnvSpec(name, options, **wrappers, game=made, actors=ActorSpec(values["actors.count"], values["actors.limit"]))
     except ValueError as error:
         raise ConfigError(f"{where}: wrap.{error}") from error
 
 
 def env_sections(name: str | None) -> set[str]:
     """The sections in which settings of an environment may be: its library's, or that of the user's own maker."""
-    return {*shipped("envs.adapters"), *shipped("envs.ours"), *([name.rpartition(":")[2]] if name and ":" in name else [])}
+    ours = {known for group in ("envs.adapters", "envs.ours", "games") for known in shipped(group)}
+    return {*ours, *([name.rpartition(":")[2]] if name and ":" in name else [])}

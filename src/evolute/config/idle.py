@@ -11,9 +11,13 @@ WITHOUT_INHERITANCE = ("random_search", "schedule")
 """Strategies whose members never take over another: for them one turn is as good as many."""
 
 
+WITH_ACTORS = ("ppo", "a2c", "impala", "pg")
+"""Learners whose environments can be stepped by other processes."""
+
+
 def idle_settings(config: Config) -> list[str]:
     """What was set in vain."""
-    return [*_workers(config), *_one_turn(config), *_no_range(config)]
+    return [*_workers(config), *_actors(config), *_one_turn(config), *_no_range(config)]
 
 
 def _workers(config: Config) -> Iterator[str]:
@@ -25,6 +29,13 @@ def _workers(config: Config) -> Iterator[str]:
         yield f"{where}: under engine=mpi each rank is a worker, and mpiexec -n says how many"
     else:
         yield f"{where}: the engine {config.engine.name} has no workers; set engine=processes"
+
+
+def _actors(config: Config) -> Iterator[str]:
+    count = config.settings.actors.count
+    if count and config.learner.name not in WITH_ACTORS:
+        where = f"actors.count = {count} ({source('actors.count', config.given)}) does nothing"
+        yield f"{where}: the learner {config.learner.name} steps its environments itself; {', '.join(WITH_ACTORS)} use actors"
 
 
 def _one_turn(config: Config) -> Iterator[str]:

@@ -14,7 +14,7 @@ from evolute.config.error import ConfigError
 from evolute.core.names import closest
 
 ALIASES = {"steps": "stop.steps"}
-VALUE_AND_SECTION = ("opponents", "ppo.discount")
+VALUE_AND_SECTION = ("opponents", "ppo.discount", "a2c.discount", "impala.discount", "pg.discount")
 """Keys that are set themselves, and have others below them."""
 PRESETS = Path(__file__).parent / "presets"
 

@@ -12,12 +12,26 @@ from evolute.config.settings import PLUGINS
 from evolute.core.names import PluginSpec, resolve
 from evolute.core.solo import ARGUMENTS, is_train
 
+ELSEWHERE = {
+    ("strategy", "pso"): (
+        "particle swarms are not built, since a particle's best goes stale while weights train on; pbt.explore=pairwise moves "
+        "values towards better members, with momentum (docs/strategies.md, Breeding)"
+    ),
+    ("strategy", "cso"): (
+        "competitive swarms are pbt with pbt.exploit=tournament pbt.explore=pairwise: the loser of a pair moves towards the "
+        "winner, with momentum, and takes over its weights (docs/strategies.md, Breeding)"
+    ),
+}
+"""Names that users know from elsewhere, and what stands for them here."""
+
 
 def find_plugin(kind: str, target: Any, layer: Layer) -> PluginSpec:
     """The learner, strategy or engine that is named or given, without settings yet."""
     where = f"{kind} = {target!r} ({source(kind, layer)})"
     spec = PluginSpec(PLUGINS[kind], target)
     if isinstance(target, str):
+        if (kind, target) in ELSEWHERE:
+            raise ConfigError(f"{where}: {ELSEWHERE[kind, target]}")
         try:
             resolve(PLUGINS[kind], target)
         except ValueError as error:

@@ -33,6 +33,10 @@ def section(name: str, layer: Layer, known: Declared, *, evolvable: bool) -> Sec
         if head != name or not option:
             continue
         found = known.find(option)
+        if found is None and (item := known.item(option)) is not None:
+            group, _, entry = option.partition(".")
+            read.fixed[group] = {**read.fixed.get(group, {}), entry: checked(key, item, setting)}
+            continue
         if found is None and not known.free:
             options = [f"{name}.{other}" for other in known.options]
             raise ConfigError(f"unknown key {key!r} ({setting.source}){hint(key, options)}")

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator
 from evolute.core.amounts import count, duration
 from evolute.core.durability import Keep
 from evolute.core.names import closest, shipped
+from evolute.core.objective import Goal, parse_objectives
 
 
 def parse_keep(value: Any) -> Keep:
@@ -103,6 +104,16 @@ class WrapSettings:
     reward_scale: Annotated[float, _fixed("multiply rewards by this, also in scores (ppo.reward_scale: for learning only)")] = (
         1.0
     )
+
+
+@dataclass(frozen=True)
+class ActorSettings:
+    """Processes that step environments on the host, apart from the learner."""
+
+    count: Annotated[
+        int, Ge(0), _anytime("processes that step the copies of an environment on the host; 0: the learner steps them itself")
+    ] = 0
+    limit: Annotated[Seconds, _anytime("time limit of one step there; an actor that takes longer is replaced")] = 60.0
 
 
 @dataclass(frozen=True)
@@ -205,6 +216,7 @@ class RunSettings:
     ] = None
     opponents_: OpponentSettings = field(default_factory=OpponentSettings)
     wrap: WrapSettings = field(default_factory=WrapSettings)
+    actors: ActorSettings = field(default_factory=ActorSettings)
     population: Annotated[Number, _fixed("number of members")] = 8
     interval: Annotated[Count, _resumable("steps per member and turn, also as 500k or 25M; 10k by default with an env")] = 1
     stop: StopSettings = field(default_factory=StopSettings)
@@ -213,7 +225,12 @@ class RunSettings:
         _resumable("sync: all members finish a turn before the next one starts; async: no member waits for a slower one"),
     ] = "sync"
     seed: Annotated[int, Ge(0), _fixed("random seed of the whole run")] = 0
-    score: Annotated[str, _fixed("the metric to maximise; -loss minimises the metric loss")] = "score"
+    score: Annotated[str, _fixed("the metric to maximise, or a sum of some: return, -loss, return+-cost")] = "score"
+    objectives: Annotated[
+        list[str],
+        BeforeValidator(parse_objectives),
+        _fixed("instead of one score, several at once, as in [return, -energy]: members are compared by Pareto fronts"),
+    ] = field(default_factory=list)
     init: InitSettings = field(default_factory=InitSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     limit: Annotated[Seconds | None, _anytime("time limit of one member's turn; a turn that takes longer fails")] = None
@@ -240,6 +257,11 @@ class RunSettings:
         """The settings with these values by their dotted keys."""
         made: RunSettings = _built(cls, values)
         return made
+
+    @property
+    def goal(self) -> Goal:
+        """What members are compared by."""
+        return tuple(self.objectives) or self.score
 
     def flat(self) -> dict[str, Any]:
         """Every value by its dotted key."""

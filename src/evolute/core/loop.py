@@ -148,7 +148,7 @@ class Loop:
         drafts += self._completed(list(steered.orders.values()))
         orders = [self._stamp(order) for order in drafts]
         self.journal.decide(number, orders, state, steered.answers)
-        population, steering = self.population.order(orders), steered.steering
+        population, steering = self.population.order(orders).keeping(state), steered.steering
         self.position = replace(self.position, population=population, state=state, decisions=number + 1, steering=steering)
         self.notify(Decided(orders, self.population))
         self.engine.submit(orders)

@@ -9,7 +9,9 @@ from typing import Any, Literal, NamedTuple
 Json = Any
 Hparams = Mapping[str, Any]
 CONTROL_AHEAD = "control_ahead"
-"""The reason of an order that tells, once, for how many turns the control group has led, its best score and the others'."""
+"""The reason of an order that tells, once, for how many turns the control group has led, its best score and the others'.
+
+With several objectives there are no such scores: None."""
 LinkName = Literal["own", "others", "teacher", "opponents"]
 """What an order may link to besides its start state."""
 
@@ -158,6 +160,7 @@ class Order:
 class Report:
     """What came of an order: metrics and the digest of the new state, or the error that left no state behind.
 
+    `objectives` are what the metrics add up to for each of the run's objectives; () if it has none, or no episode ended.
     `seconds` is how long the turn took; it is not part of the canonical record, since it differs from run to run.
     """
 
@@ -168,6 +171,7 @@ class Report:
     digest: str | None = None
     error: str | None = None
     seconds: float = 0.0
+    objectives: tuple[float, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -181,6 +185,8 @@ class Report:
     def to_json(self) -> dict[str, Json]:
         """The report without its order's name; what is not set is left out."""
         body: dict[str, Json] = {"metrics": dict(self.metrics), "steps": self.steps}
+        if self.objectives:
+            body["objectives"] = list(self.objectives)
         if self.matches:
             body["matches"] = [match.to_json() for match in self.matches]
         if self.digest is not None:
@@ -200,6 +206,7 @@ class Report:
             digest=body.get("digest"),
             error=body.get("error"),
             seconds=seconds,
+            objectives=tuple(body.get("objectives", ())),
         )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from evolute.core.lineage import carried_score, line_steps, used_steps
 from evolute.core.order import Hparams, Json, Order, Ref, Report
+from evolute.core.pareto import front_places
 from evolute.core.ranking import winner
 
 Rating = Sequence[float]
@@ -22,8 +23,8 @@ class Turn:
     """One finished training interval of one member.
 
     `score` is the report's, or that of the state it continued when no episode ended, or None; where members are rated it is
-    the rating, and `deviation` how uncertain that is. `steps` counts env steps along the line of descent. `jump` points some
-    way back in the slot, so that an old turn is found in a few hops.
+    the rating, and `deviation` how uncertain that is. `objectives` are carried on like the score. `steps` counts env steps
+    along the line of descent. `jump` points some way back in the slot, so that an old turn is found in a few hops.
     """
 
     order: Order
@@ -34,6 +35,7 @@ class Turn:
     steps: int
     deviation: float | None = None
     jump: Turn | None = None
+    objectives: tuple[float, ...] = ()
 
     @property
     def ref(self) -> Ref:
@@ -83,9 +85,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Population:
-    """The members, as the journal so far has left them."""
+    """The members, as the journal so far has left them, and the older states that the strategy keeps among the best."""
 
     members: tuple[Member, ...]
+    archive: tuple[Ref, ...] = ()
 
     @classmethod
     def of(cls, size: int) -> Population:
@@ -101,6 +104,13 @@ class Population:
     def latest(self) -> list[Turn]:
         """The last turn of each member that left a state."""
         return [member.latest for member in self.members if member.latest is not None]
+
+    @property
+    def candidates(self) -> list[Turn]:
+        """All that may be the best: the latest of each member, and what the strategy keeps besides."""
+        latest = self.latest
+        known = {turn.ref for turn in latest}
+        return [*latest, *(self.find(ref) for ref in self.archive if ref not in known)]
 
     @property
     def running(self) -> list[Order]:
@@ -121,7 +131,7 @@ class Population:
 
     def rated(self, ratings: Mapping[int, Rating]) -> Population:
         """The population whose latest turns have these ratings, by slot, as their scores."""
-        return Population(tuple(member.rated(ratings.get(member.slot)) for member in self.members))
+        return replace(self, members=tuple(member.rated(ratings.get(member.slot)) for member in self.members))
 
     def order(self, orders: Iterable[Order]) -> Population:
         """The population in which these orders run; an order's reasons may rate what its member did last."""
@@ -129,14 +139,19 @@ class Population:
         for order in orders:
             member = members[order.member].rated(order.why.get("rating"))
             members[order.member] = Member(member.slot, order, member.last, member.latest, member.steps)
-        return Population(tuple(members))
+        return replace(self, members=tuple(members))
+
+    def keeping(self, state: Json) -> Population:
+        """The population with the archive that a strategy's state names."""
+        archive = archived(state)
+        return self if archive == self.archive else replace(self, archive=archive)
 
     def report(self, reports: Iterable[Report]) -> Population:
         """The population in which these reports have come in."""
         members = list(self.members)
         for report in reports:
             members[report.order.member] = self._fold(members[report.order.member], report)
-        return Population(tuple(members))
+        return replace(self, members=tuple(members))
 
     def without(self, refs: Iterable[Ref]) -> Population:
         """The population in which the last reports of these members have not come in yet."""
@@ -149,7 +164,7 @@ class Population:
             before = Member(member.slot, None, turn.before)
             latest = next((earlier for earlier in before.history() if not earlier.failed), None)
             members[ref.member] = Member(member.slot, turn.order, turn.before, latest, member.steps - _used(turn.report))
-        return Population(tuple(members))
+        return replace(self, members=tuple(members))
 
     def _fold(self, member: Member, report: Report) -> Member:
         order = report.order
@@ -158,7 +173,8 @@ class Population:
         score = carried_score(report.metrics.get("score"), failed=report.failed, parent=before)
         steps = line_steps(report.steps, None if parent is None else parent.steps)
         deviation = None if parent is None or score != parent.score else parent.deviation
-        turn = Turn(order, report, member.last, parent, score, steps, deviation, _jump(member.last))
+        objectives = report.objectives or (() if parent is None or report.failed else parent.objectives)
+        turn = Turn(order, report, member.last, parent, score, steps, deviation, _jump(member.last), objectives)
         latest = member.latest if report.failed else turn
         return Member(member.slot, None, turn, latest, member.steps + _used(report))
 
@@ -169,6 +185,19 @@ def _jump(before: Turn | None) -> Turn | None:
         return before
     one, two = before.jump.order.turn, before.jump.jump.order.turn
     return before.jump.jump if before.order.turn - one == one - two else before
+
+
+def archived(state: Json) -> tuple[Ref, ...]:
+    """What a strategy's state keeps as `archive`, perhaps in the state of a `strategy` that it wraps.
+
+    A user's strategy may call something else its archive: only pairs of a member and a turn count.
+    """
+    while isinstance(state, Mapping) and "archive" not in state and "strategy" in state:
+        state = state["strategy"]
+    pairs = state.get("archive") if isinstance(state, Mapping) else None
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and [*map(type, pair)] == [int, int] for pair in pairs):
+        return ()
+    return tuple(Ref(*pair) for pair in pairs)
 
 
 def _used(report: Report) -> int:
@@ -184,5 +213,11 @@ def descent(turn: Turn) -> Iterator[Turn]:
 
 
 def best(population: Population, chosen: Ref | None = None) -> Turn | None:
-    """The latest turn that was `chosen` after the run, or else the highest-scoring one; ties go to the lower slot."""
-    return winner(population.latest, lambda turn: turn.score, lambda turn: turn.ref == chosen)
+    """The turn that was `chosen` after the run, or else the highest-scoring one; ties go to the lower slot."""
+    return winner(population.candidates, lambda turn: turn.score, lambda turn: turn.ref == chosen)
+
+
+def front(population: Population) -> list[Turn]:
+    """Of a run with objectives, those that none dominates, by the first objective; of equals the first one alone."""
+    turns = [turn for turn in population.candidates if turn.objectives]
+    return [turns[place] for place in front_places([turn.objectives for turn in turns])]

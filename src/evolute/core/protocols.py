@@ -46,6 +46,8 @@ class Plan:
     """Hyper-parameters that come along with the weights and change only where weights are fresh."""
     links: frozenset[LinkName] = frozenset()
     """What the learner uses of an order besides its start state, such as `teacher`; the loop refuses other links."""
+    objectives: tuple[str, ...] = ()
+    """What is to be maximised at once, if it is not one score; turns have a value for each."""
 
 
 class Strategy(Protocol):

@@ -45,7 +45,7 @@ def replay(size: int, decisions: Sequence[Decision]) -> Population:
     """The population that these decisions have made."""
     population = Population.of(size)
     for decision in decisions:
-        population = population.order(decision.orders).report(decision.reports)
+        population = population.order(decision.orders).keeping(decision.state).report(decision.reports)
     return population
 
 
@@ -148,7 +148,7 @@ def rewound(size: int, decisions: Sequence[Decision], durable: set[Ref], needs: 
     stages = [Population.of(size)]
     linked: dict[Ref, int] = {}
     for decision in decisions:
-        stages.append(stages[-1].order(decision.orders).report(decision.reports))
+        stages.append(stages[-1].order(decision.orders).keeping(decision.state).report(decision.reports))
         for order in decision.orders:
             for ref in order.links:
                 linked.setdefault(ref, decision.number)

@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any
 
 from evolute.core.interrupt import Interrupted
+from evolute.core.objective import Goal, terms, total
 from evolute.core.order import Hparams, Order, Ref, Report
 from evolute.core.protocols import Learner, LostError, Outcome, Progress, States, TurnError
 from evolute.core.tree import Tree, digest
@@ -24,14 +25,14 @@ class Worker:
     """Trains cohorts with one learner and remembers the states it has made.
 
     `fixed` are the learner's settings that are not evolved; they join an order's hyper-parameters on the way to the
-    learner. `score` names the metric to maximise, with a minus sign in front if it is to be minimised.
+    learner. `score` is what members are compared by: a metric or a sum of some, or several objectives.
     An engine calls `notify` with the kind and text of what a person should know, such as that a worker died.
     """
 
     learner: Learner[Any]
     states: States
     fixed: Hparams = field(default_factory=dict)
-    score: str = "score"
+    score: Goal = "score"
     progress: Progressing = lambda refs, share, note: None
     notify: Callable[[str, str], None] = lambda kind, text: None
     _states: dict[Ref, Any] = field(default_factory=dict)
@@ -92,7 +93,7 @@ class Worker:
         try:
             if outcome.error is not None:
                 return Report(order, error=outcome.error, seconds=seconds)
-            metrics = _numbers(outcome.metrics, self.score)
+            metrics, objectives = _numbers(outcome.metrics, self.score)
             mark = digest(self.learner.dump(state))
         except Interrupted:
             raise
@@ -100,7 +101,7 @@ class Worker:
             return Report(order, error=traceback.format_exc(), seconds=seconds)
         self._states[order.ref] = state
         steps = order.steps if outcome.steps is None else outcome.steps
-        return Report(order, metrics, steps, outcome.matches, mark, seconds=seconds)
+        return Report(order, metrics, steps, outcome.matches, mark, seconds=seconds, objectives=objectives)
 
     def _starts(self, orders: Sequence[Order]) -> list[Any]:
         """The orders' start states, fresh ones where an order names none."""
@@ -127,24 +128,33 @@ class Worker:
         return progress
 
 
-def _numbers(metrics: Mapping[str, Any], score: str) -> dict[str, float | None]:
-    """The metrics as plain numbers with a finite `score`, which may be None when no episode has ended.
+def _numbers(metrics: Mapping[str, Any], goal: Goal) -> tuple[dict[str, float | None], tuple[float, ...]]:
+    """The metrics as plain numbers with a finite `score`, which may be None when no episode has ended; and the objectives.
 
     Of the others, what is not finite becomes None: a loss of NaN is worth knowing and no reason to fail.
     """
     if not isinstance(metrics, Mapping):
         raise TypeError(f"the metrics are a {type(metrics).__name__}: give a dict of numbers such as {{'score': 1.0}}")
-    name, sign = (score[1:], -1.0) if score.startswith("-") else (score, 1.0)
-    if name not in metrics:
-        raise KeyError(
-            f"the metrics {sorted(map(str, metrics))} have no {name!r}, which is what members are compared by{_other(metrics)}"
-        )
-    value = None if metrics[name] is None else _number(name, metrics[name])
-    if value is not None and not math.isfinite(value):
-        raise FloatingPointError(f"the score is {value}")
+    compared = (goal,) if isinstance(goal, str) else goal
+    values: dict[str, float | None] = {}
+    for name in (term.metric for text in compared for term in terms(text)):
+        if name not in metrics:
+            others = _other(metrics) if isinstance(goal, str) else ""
+            raise KeyError(
+                f"the metrics {sorted(map(str, metrics))} have no {name!r}, which is what members are compared by{others}"
+            )
+        values[name] = None if metrics[name] is None else _number(name, metrics[name])
+        _check_finite(name, values[name], alone=goal in (name, f"-{name}"))
+    totals = [total(text, values) for text in compared]
+    found = tuple(value for value in totals if value is not None)
     numbers = {str(key): _finite(str(key), other) for key, other in metrics.items()}
-    numbers["score"] = None if value is None else sign * value
-    return numbers
+    numbers["score"] = sum(found) if len(found) == len(compared) else None
+    return numbers, found if len(found) == len(compared) > 1 else ()
+
+
+def _check_finite(name: str, value: float | None, *, alone: bool) -> None:
+    if value is not None and not math.isfinite(value):
+        raise FloatingPointError(f"the score is {value}" if alone else f"{name}, by which members are compared, is {value}")
 
 
 def _other(metrics: Mapping[str, Any]) -> str:

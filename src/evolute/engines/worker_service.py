@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from evolute.core.objective import Goal
 from evolute.core.order import Hparams, Order, Ref
 from evolute.core.protocols import Learner, LostError, States
 from evolute.core.segment import all_held
@@ -26,7 +27,7 @@ class ServiceSpec:
     learner: Learner[Any]
     states: States
     fixed: Hparams
-    score: str
+    score: Goal
     limit: float | None
 
     @classmethod

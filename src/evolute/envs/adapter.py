@@ -58,12 +58,17 @@ def _silence() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Library:
-    """An installable set of environments: the modules it needs, the extra that installs them, an example, and what it has."""
+    """An installable set of environments: the modules it needs, the extra that installs them, an example, and what it has.
+
+    What no extra can install has commands to `install` it, and says `where` they are known to work.
+    """
 
     modules: tuple[str, ...]
     extra: str | None
     example: str
     has: str
+    install: str = ""
+    where: str = ""
 
     @property
     def installed(self) -> bool:
@@ -76,6 +81,8 @@ class Library:
 
     @property
     def how_to_get(self) -> str:
+        if self.install:
+            return f"`evolute envs {self.example.partition(':')[0]}` says how"
         return "comes with Evolute" if self.extra is None else f"pip install 'evolute[{self.extra}]'"
 
     def load(self, module: str) -> ModuleType:

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from evolute.core.names import resolve, shipped
 from evolute.envs.adapter import Adapter, OurEnv
 
-ADAPTERS, OURS = "envs.adapters", "envs.ours"
-"""The groups of plug-ins."""
+ADAPTERS, OURS, GAMES = "envs.adapters", "envs.ours", "games"
+"""The groups of plug-ins. Adapters among the games that run by themselves are only known by name here."""
 
 
 def sources() -> tuple[str, ...]:
     """The names of all adapters, which come before the colon; imports none of them."""
-    return shipped(ADAPTERS)
+    return (*shipped(ADAPTERS), *shipped(GAMES))
 
 
 def our_names() -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def our_names() -> tuple[str, ...]:
 @functools.cache
 def adapters() -> Mapping[str, Adapter]:
     """All adapters by name. This imports none of their libraries."""
-    return {name: resolve(ADAPTERS, name) for name in sources()}
+    return {name: resolve(GAMES if name in shipped(GAMES) else ADAPTERS, name) for name in sources()}
 
 
 @functools.cache

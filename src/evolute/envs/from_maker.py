@@ -15,7 +15,7 @@ from evolute.envs.gymnasium_wrappers import time_limited
 from evolute.envs.host_game import HostGame
 from evolute.envs.host_sync import SyncHostEnv
 from evolute.envs.host_vector import VectorHostEnv
-from evolute.envs.interface import HostEnv, JaxEnv
+from evolute.envs.interface import HasHostEnv, HostEnv, JaxEnv
 from evolute.envs.jax_wrappers import TimeLimit
 from evolute.envs.maker import call_maker, maker_of
 from evolute.envs.pettingzoo_game import PettingZooGame, is_pettingzoo
@@ -27,7 +27,8 @@ def from_maker(
     """The environment that a maker returns when it is called with the options.
 
     It may return a gymnasium.Env, or if it takes `num_envs` a VectorEnv of that many copies, or an object with the functions
-    of a JaxEnv or of a HostEnv. A maker that takes `time_limit` is given it. Actions of a JaxEnv are not repeated here.
+    of a JaxEnv or of a HostEnv, or a game that runs by itself (`evolute.games`).
+    A maker that takes `time_limit` is given it. Actions of a JaxEnv are not repeated here.
     """
     maker = maker_of(name)
     if not callable(maker):
@@ -61,6 +62,8 @@ def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | 
     if is_pettingzoo(game):
         game.close()
         return PettingZooGame(name, lambda: maker(**options))
+    if isinstance(game, HasHostEnv):
+        raise ValueError(f"{name} runs by itself, and opponents do not play in such games: a rule plays the other seats")
     return game if isinstance(game, (Game, HostGame)) else None
 
 
@@ -70,7 +73,9 @@ def refuse_game(name: str, game: Game | HostGame) -> NoReturn:
 
 
 def _checked(name: str, env: Any, time_limit: int | None, action_repeat: int) -> JaxEnv | HostEnv:
-    """An object that should already be a JaxEnv or a HostEnv."""
+    """An object that should already be a JaxEnv or a HostEnv, or be able to become one."""
+    if isinstance(env, HasHostEnv):
+        env = env.host_env()
     if isinstance(env, HostEnv):
         _check_together(name, time_limit, action_repeat)
         return env

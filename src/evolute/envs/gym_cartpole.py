@@ -33,6 +33,9 @@ class GymCartPole:
         rows = [int(seed) for member in seeds for seed in member]
         return _CartPoles(CartPoleVectorEnv(len(rows), self.time_limit, **self._options), rows)
 
+    def row(self, seed: int) -> Vector:
+        return self.vector([[seed]])
+
 
 class _CartPoles:
     def __init__(self, env: CartPoleVectorEnv, seeds: Sequence[int]) -> None:

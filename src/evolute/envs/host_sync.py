@@ -35,6 +35,9 @@ class SyncHostEnv:
         rows = [int(seed) for member in seeds for seed in member]
         return _Serial([self._make() for _ in rows], rows, self._repeat)
 
+    def row(self, seed: int) -> Vector:
+        return self.vector([[seed]])
+
 
 class _Serial:
     """Steps its envs in a loop, quicker than Gymnasium's SyncVectorEnv because it keeps no infos."""

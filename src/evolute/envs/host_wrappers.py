@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evolute.envs.interface import HostEnv, Vector
+from evolute.envs.interface import HostEnv, Separable, Vector
 from evolute.envs.spaces import scaled_space, stacked_space
 
 Array = np.ndarray[Any, Any]
@@ -19,12 +19,16 @@ Array = np.ndarray[Any, Any]
 
 def frame_stack(env: HostEnv, count: int) -> HostEnv:
     """Show the last `count` observations along the last axis, the newest last; at a reset the first one `count` times."""
-    return _Wrapped(env, stacked_space(env.observation_space, count), lambda vector: _FrameStack(vector, count))
+    return _wrapped(env, stacked_space(env.observation_space, count), lambda vector: _FrameStack(vector, count))
 
 
 def scale(env: HostEnv, *, obs: float = 1.0, reward: float = 1.0) -> HostEnv:
     """Multiply observations and rewards by constants. Scaled observations are float32."""
-    return _Wrapped(env, scaled_space(env.observation_space, obs), lambda vector: _Scale(vector, obs, reward))
+    return _wrapped(env, scaled_space(env.observation_space, obs), lambda vector: _Scale(vector, obs, reward))
+
+
+def _wrapped(env: HostEnv, space: gymnasium.Space[Any], wrap: Callable[[Vector], Vector]) -> HostEnv:
+    return _WrappedCopies(env, space, wrap) if isinstance(env, Separable) else _Wrapped(env, space, wrap)
 
 
 class _Wrapped:
@@ -34,6 +38,22 @@ class _Wrapped:
 
     def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:
         return self._wrap(self._env.vector(seeds))
+
+
+class _WrappedCopies:
+    """A wrapped env whose copies can be stepped anywhere, as they could without the wrapper."""
+
+    def __init__(self, env: Separable, space: gymnasium.Space[Any], wrap: Callable[[Vector], Vector]) -> None:
+        self._env, self._wrap = env, wrap
+        assert isinstance(env, HostEnv)
+        self._together: HostEnv = env
+        self.observation_space, self.action_space, self.time_limit = space, env.action_space, env.time_limit
+
+    def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:
+        return self._wrap(self._together.vector(seeds))
+
+    def row(self, seed: int) -> Vector:
+        return self._wrap(self._env.row(seed))
 
 
 class _FrameStack:

@@ -1,4 +1,7 @@
-"""The two interfaces an environment can have: pure JAX functions inside the compiled program, or a Gymnasium vector env."""
+"""The interfaces an environment can have: pure JAX functions inside the compiled program, or copies stepped on the host.
+
+Those on the host move all together (`Vector`), or each at its own pace (`Pool`).
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
+import numpy as np
 
 if TYPE_CHECKING:
     import jax
+
+Array = np.ndarray[Any, Any]
 
 
 class Step(NamedTuple):
@@ -43,14 +49,14 @@ class JaxEnv(Protocol):
 
 @runtime_checkable
 class WithChannels(Protocol):
-    """A JAX env whose reward is made of several, each with a name."""
+    """An env whose reward is made of several, each with a name."""
 
     @property
     def channels(self) -> tuple[str, ...]:
         """The names, the one that makes the score first; () if there is a single reward."""
 
 
-def channels_of(env: JaxEnv) -> tuple[str, ...]:
+def channels_of(env: object) -> tuple[str, ...]:
     """The names of an env's reward channels; () if it has a single reward."""
     return tuple(env.channels) if isinstance(env, WithChannels) else ()
 
@@ -91,3 +97,88 @@ class Vector(Protocol):
         """Observations, rewards, terminated, truncated. In the step after an episode's end the env resets instead."""
 
     def close(self) -> None: ...
+
+
+class Moved(NamedTuple):
+    """Rows that have moved, each at most once, in the order of their numbers: they wait for their next actions.
+
+    `reward` [row] is what the row got since its last action, [row, channel] if there are channels. `elapsed` [row] is the time
+    that passed since then, in seconds of the game's clock; a step of an environment without a clock takes 1. Where an episode
+    has ended, `obs` is its last observation, and `results` has what the game tells of it. `legal` [row, action] says what may
+    be done, None where everything always may.
+    """
+
+    rows: Array
+    obs: Array
+    reward: Array
+    elapsed: Array
+    terminated: Array
+    truncated: Array
+    results: Mapping[int, Mapping[str, float]]
+    legal: Array | None = None
+
+
+class Pool(Protocol):
+    """Copies of an environment that move each at its own pace. A row is a copy, or a seat of a game.
+
+    Seats of one game are neighbours, and one may not move before another was sent an action.
+
+    Every row first moves to its first observation, without an action, a reward or time. As in a Vector, a row whose episode
+    has ended is to be sent an action, too: it is not taken, and the row moves to the next episode's first observation.
+    """
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def failures(self) -> Mapping[int, Exception]:
+        """The rows that can no longer be played, and why: they move at once, their reward is NaN, their episode never ends."""
+
+    def send(self, rows: Array, actions: Any) -> None:
+        """Give actions [row, …] to rows that have moved; does not wait."""
+
+    def recv(self, least: int = 1, patience: float | None = None) -> Moved:
+        """Rows that have moved since the last call, as soon as there are `least` of them, or after `patience` seconds.
+
+        Never waits for more rows than are on the move.
+        """
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Separable(Protocol):
+    """A HostEnv whose copies have nothing to do with one another, so that each can be stepped anywhere."""
+
+    def row(self, seed: int) -> Vector:
+        """One copy alone: its episodes are those that it would have among others."""
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """A HostEnv whose copies can move each at its own pace."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether episodes follow from seeds and actions alone, whatever the timing."""
+
+    def pool(self, seeds: Sequence[Sequence[int]]) -> Pool:
+        """Rows for several members, seeded for their first episodes: `seeds` is [member, row]."""
+
+
+@runtime_checkable
+class WithLegal(Protocol):
+    """A HostEnv in which not every action is always legal."""
+
+    @property
+    def legal(self) -> bool:
+        """Whether it says which are."""
+
+
+@runtime_checkable
+class HasHostEnv(Protocol):
+    """What is no environment but can be used as one: a game that runs by itself (`evolute.games`)."""
+
+    def host_env(self) -> HostEnv:
+        """Itself as an environment for learners."""

@@ -23,6 +23,14 @@ class GameSpec:
 
 
 @dataclass(frozen=True)
+class ActorSpec:
+    """How many processes step the copies of an environment (0: none but the learner's), and how long a step may take."""
+
+    count: int = 0
+    limit: float = 60.0
+
+
+@dataclass(frozen=True)
 class EnvSpec:
     """An environment by its name, what it is made with, and the wrappers around it, from the inside out.
 
@@ -38,6 +46,7 @@ class EnvSpec:
     reward_scale: float = 1.0
     game: GameSpec | None = None
     """Set if members take seats in it and meet each other; else it is an environment for one."""
+    actors: ActorSpec = ActorSpec()
 
     def __post_init__(self) -> None:
         for setting in ("time_limit", "frame_stack", "action_repeat"):

@@ -25,11 +25,11 @@ from typing import Annotated, Any, NoReturn
 from annotated_types import Gt, doc
 from pydantic import BeforeValidator
 
+from evolute.core import guard
 from evolute.core.amounts import duration
 from evolute.core.order import Hparams
 from evolute.core.param import Evolves
 from evolute.core.protocols import TurnError
-from evolute.learners import guard
 
 Files = dict[str, bytes]
 LINES, WIDTH = 20, 500

@@ -11,9 +11,10 @@ from typing import IO
 
 from evolute.config.resolve import Config
 from evolute.core.events import Decided, Event, Notice, Progressed, Rated, Reported
-from evolute.core.population import Population, Turn, best
+from evolute.core.population import Population, Turn, best, front
 from evolute.core.ranking import top
 from evolute.report import formats
+from evolute.report.data.front import front_text
 from evolute.report.pace import Pace
 
 EVERY = 2.0
@@ -42,10 +43,12 @@ class Lines:
     _turn: int = field(default=-1)
     _best: Turn | None = field(default=None)
     _elapsed: float = field(default=0.0)
+    _objectives: list[str] = field(default_factory=list)
 
     def begin(self, folder: Path, config: Config, population: Population) -> None:
         self._pace = Pace(config.stop, config.settings.interval, config.settings.population)
         self._pace.count(0, 0)
+        self._objectives = config.settings.objectives
         self._say(f"training {formats.count(len(population), 'member')} in {folder}")
 
     def watch(self, event: Event) -> None:
@@ -81,8 +84,10 @@ class Lines:
     def _say_best(self, population: Population) -> None:
         if self._pace is None or not self._due():
             return
-        one = self._best
+        one, several = self._best, front(population)
         score = "no score yet" if one is None else f"best {formats.number(one.score)} (member {one.ref.member})"
+        if several:
+            score = front_text(self._objectives, [turn.objectives for turn in several])
         self._say(f"turn {self._turn}: {score}; {self._pace.text(population, self._elapsed)}")
 
     def _note_best(self, event: Reported) -> None:

@@ -74,11 +74,11 @@ def _table(run: Watched, width: int, room: int) -> Iterator[RenderableType]:
     everyone = len(run.population) <= room
     members, others = folded(run.population, room if everyone else room - 1)
     columns, hidden = fitted(run.columns(members), width)
-    best = run.best_member
+    best = run.best_members
     yield drawn(
         columns,
         width,
-        row_styles=["bold green" if member.slot == best else "" for member in members],
+        row_styles=["bold green" if member.slot in best else "" for member in members],
         header_style="dim",
     )
     for line in (others, hidden_line(hidden) if hidden else ""):

@@ -76,7 +76,7 @@ class NotebookTable:
         members, others = folded(run.population, ROWS)
         columns = run.columns(members)
         rows = list(zip(*(column.texts for column in columns), strict=True))
-        bold = [member.slot == run.best_member for member in members]
+        bold = [member.slot in run.best_members for member in members]
         bar = f"<progress value={run.share:.3f} max=1></progress>"
         head = f"<p>{escape(run.headline)} &nbsp; {bar} {escape(str(run.folder))}</p>"
         return f"{head}{table([column.name for column in columns], rows, bold)}<p>{escape(others)}</p>"

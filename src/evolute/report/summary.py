@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -12,6 +12,7 @@ from rich.text import Text
 from evolute.core.order import Json
 from evolute.report import formats
 from evolute.report.columns import Column, drawn, fitted, hidden_line
+from evolute.report.data.front import front_text
 from evolute.report.data.generations import generation_lines
 from evolute.report.data.proposals import proposal_lines
 from evolute.report.data.requests import request_lines
@@ -27,14 +28,16 @@ COLOURS = {"finished": "green", "running": "cyan", "unfinished": "yellow"}
 
 def summary(data: dict[str, Json]) -> RenderableType:
     """What a person wants to know when a run ends."""
-    agent = _agent("best", data["best"], short=True)
+    agent: Iterable[RenderableType] = [front_table(data)] if data["front"] else _agent("best", data["best"], short=True)
     rated = [ratings_table(data["ratings"])] if data["ratings"]["members"] else []
     return Group(_headline(data), *agent, *rated, *_incidents(data), *_hints(data), _commands(data))
 
 
 def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType:
     """Everything: the population, the schedule and descent of the best or of the member asked for."""
-    asked = _agent("member", data["member"], short=False) if "member" in data else _agent("best", data["best"], short=False)
+    asked: Iterable[RenderableType] = _agent("member", data["member"], short=False) if "member" in data else ()
+    if "member" not in data:
+        asked = [front_table(data)] if data["front"] else _agent("best", data["best"], short=False)
     failure = [Text(""), Text("first failure:", style="red"), Text(traceback.strip())] if traceback else []
     notes = [Text(f"note: {note.get('text') or note['kind']}", style="yellow") for note in data["notes"]]
     told = (*generation_lines(data["generations"]), *proposal_lines(data["proposals"]), *request_lines(data["requests"]))
@@ -60,17 +63,33 @@ def ratings_table(data: dict[str, Json]) -> RenderableType:
     return Group(table, Text(data["sentence"])) if data["sentence"] else table
 
 
+def front_table(data: dict[str, Json]) -> RenderableType:
+    """The front of a run with several objectives, one row for each that is on it."""
+    rows = data["front"]
+    title = front_text(data["objectives"], [row["objectives"] for row in rows])
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("member", "turn", *data["objectives"], *data["space"]):
+        table.add_column(Text(column), justify="right", no_wrap=True)
+    for row in rows:
+        reached = map(formats.number, row["objectives"])
+        values = [formats.number(row["hparams"].get(name)) for name in data["space"]]
+        table.add_row(str(row["member"]), str(row["turn"]), *reached, *map(Text, values))
+    return Group(Text(title, style="green"), table)
+
+
 def members_table(data: dict[str, Json]) -> Table:
     """One row per member."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("member", "score", "turns", "weights", *data["space"]):
+    compared = data["objectives"] or ["score"]
+    for column in ("member", *compared, "turns", "weights", *data["space"]):
         table.add_column(Text(column), justify="right" if column != "weights" else "left", no_wrap=True)
-    best = data["best"] and data["best"]["member"]
+    best = [row["member"] for row in data["front"] if row["latest"]] or [data["best"] and data["best"]["member"]]
     for row in data["members"]:
         values = [Text(formats.number(row["hparams"].get(name))) for name in data["space"]]
         weights = Text(f"failed: {row['error']}", style="red") if row["failed"] else Text(row["weights"])
-        style = "bold green" if row["member"] == best else ""
-        table.add_row(str(row["member"]), formats.number(row["score"]), str(row["turns"]), weights, *values, style=style)
+        style = "bold green" if row["member"] in best else ""
+        reached = (row["objectives"] or [None] * len(compared)) if data["objectives"] else [row["score"]]
+        table.add_row(str(row["member"]), *map(formats.number, reached), str(row["turns"]), weights, *values, style=style)
     return table
 
 
@@ -153,7 +172,8 @@ def _shortened(lines: list[str], *, short: bool) -> Iterator[Text]:
 
 
 def _incidents(data: dict[str, Json]) -> Iterator[Text]:
-    yield Text(f"inherited {formats.count(data['inherited'], 'time')}")
+    kept = f"; the archive has {formats.count(len(data['archive']), 'state')}" if data["archive"] else ""
+    yield Text(f"inherited {formats.count(data['inherited'], 'time')}{kept}")
     if data["failed"]:
         text = (
             f"{formats.count(data['failed'], 'turn')} failed; {formats.count(data['rescued'], 'member')} replaced from a donor"

@@ -10,7 +10,7 @@ from evolute.config.resolve import Config
 from evolute.core.events import Decided, Event, Progressed, Rated, Reported
 from evolute.core.lineage import origin
 from evolute.core.order import Order, Ref
-from evolute.core.population import Member, Population, best
+from evolute.core.population import Member, Population, best, front
 from evolute.core.ranking import is_number, rank_key
 from evolute.report import formats
 from evolute.report.columns import Column
@@ -60,9 +60,13 @@ class Watched:
         return self.pace.share(self.population, self.elapsed) or 0.0
 
     @property
-    def best_member(self) -> int | None:
+    def best_members(self) -> set[int]:
+        """The best member, or with several objectives those on the front."""
         top = best(self.population)
-        return None if top is None else top.ref.member
+        alone = [] if top is None else [top]
+        return {
+            turn.ref.member for turn in (front(self.population) or alone) if turn is self.population[turn.ref.member].latest
+        }
 
     def columns(self, members: Sequence[Member]) -> list[Column]:
         """The table of these members; hyper-parameters give way first, the last of them before the others."""
@@ -72,11 +76,19 @@ class Watched:
         styles = ["red" if source is not None and source.kind == "rescued" else "" for source in origins]
         return [
             Column("member", [str(member.slot) for member in members], needed=True),
-            Column("score", [formats.number(score_of(member)) for member in members], needed=True),
+            *self._compared(members),
             *(self._values(name, orders) for name in self.config.space),
             Column("weights", weights, left=True, needed=True, styles=styles),
             Column("turn", [self._doing(order) for order in orders], left=True, needed=True, least=NOTE),
         ]
+
+    def _compared(self, members: Sequence[Member]) -> list[Column]:
+        """What members are compared by: the score, or each of several objectives."""
+        names = self.config.settings.objectives
+        if not names:
+            return [Column("score", [formats.number(score_of(member)) for member in members], needed=True)]
+        reached = [(member.latest and member.latest.objectives) or [None] * len(names) for member in members]
+        return [Column(name, [formats.number(row[place]) for row in reached], needed=True) for place, name in enumerate(names)]
 
     def _values(self, name: str, orders: Sequence[Order | None]) -> Column:
         values = [("" if order is None else order.hparams.get(name)) for order in orders]

@@ -69,7 +69,8 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
     architecture = frozenset(learner.architecture) & config.space.keys()
     horizon = config.stop.horizon(settings.interval)
     links = frozenset(learner.links)
-    plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture, links)
+    objectives = _objectives(config)
+    plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture, links, objectives)
     strategy = _evolving(config, plan)
     if config.opponents is None and config.strategy.target == "pbt_marl" and not choices:
         raise ConfigError(
@@ -108,6 +109,26 @@ def _framed(strategy: Strategy, config: Config, learner: Learner[Any], plan: Pla
     return strategy if config.opponents is None else _seated(config, config.opponents, strategy, learner, plan, is_new=is_new)
 
 
+def _objectives(config: Config) -> tuple[str, ...]:
+    """What is to be maximised at once; nothing else may say what members are compared by."""
+    objectives, settings = tuple(config.settings.objectives), config.settings
+    if not objectives:
+        return ()
+    named = f"objectives = {', '.join(objectives)}"
+    if "score" in config.given and settings.score != "score":
+        raise ConfigError(f"{named}: they take the place of score={settings.score}; leave one of them out")
+    if settings.stop.score is not None:
+        raise ConfigError(f"{named}: there is no one score to stop at; leave out stop.score={settings.stop.score:g}")
+    if config.opponents is not None:
+        raise ConfigError(
+            f"{named}: members that play each other are compared by their ratings; leave out objectives or opponents"
+        )
+    exploit = config.strategy.settings.get("exploit")
+    if config.strategy.target == "pbt" and exploit in ("welch", "significant"):
+        raise ConfigError(f"{named}: pbt.exploit={exploit} tests the means of one score; use truncation or tournament")
+    return objectives
+
+
 def described(config: Config) -> dict[str, Json]:
     """What a run's record keeps of a config: enough to recognise it, to show it and to build it again."""
     settings = config.settings
@@ -119,6 +140,7 @@ def described(config: Config) -> dict[str, Json]:
         "learner": config.learner.name,
         "strategy": config.strategy.name,
         "mode": settings.mode,
+        "objectives": list(settings.objectives),
         "space": {name: param.to_json() for name, param in config.space.items()},
         "keep": settings.keep,
         "horizon": config.stop.horizon(settings.interval),

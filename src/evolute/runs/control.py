@@ -13,7 +13,9 @@ def warning(reasons: Iterable[Mapping[str, Json]]) -> str | None:
     if found is None:
         return None
     turns, alone, others = found
-    return (
-        f"tuning is not helping: for {turns} turns the best of the control group has been ahead "
-        f"({alone:.4g}, of those that evolve {others:.4g}); longer turns, or strategy=mf_pbt, make selection less greedy"
+    ahead = (
+        "only members of the control group have been on the front"
+        if alone is None
+        else f"the best of the control group has been ahead ({alone:.4g}, of those that evolve {others:.4g})"
     )
+    return f"tuning is not helping: for {turns} turns {ahead}; longer turns, or strategy=mf_pbt, make selection less greedy"

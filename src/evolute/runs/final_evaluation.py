@@ -73,9 +73,9 @@ class FinalEvaluation:
         return [Arm(agent, greedy) for agent in self._best(self.members) for greedy in ways]
 
     def _best(self, number: int) -> list[Agent]:
-        latest = [member.latest for member in self.run.population.members if member.latest is not None]
-        ranked = sorted((turn for turn in latest if is_number(turn.score)), key=lambda turn: rank_key(turn.score))
-        return [self.run.member(turn.ref.member) for turn in ranked[:number]]
+        found = self.run.front or [self.run.agent(turn) for turn in self.run.population.candidates]
+        scored = [agent for agent in found if is_number(agent.score)]
+        return sorted(scored, key=lambda agent: rank_key(agent.score))[:number]
 
     def _round(self, arms: Sequence[Arm], seed: int, episodes: int | None) -> list[list[float]]:
         """The returns of each, as far as there was time; nothing in it if the learner cannot play."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evolute.core.order import Hparams, Json
-from evolute.core.population import Population, Turn, best, descent
+from evolute.core.population import Population, Turn, best, descent, front
 from evolute.core.protocols import ActsEitherWay, Learner, PlaysEitherWay, Progress, silently
 from evolute.core.request import Answer
 from evolute.core.resume import replay
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Agent:
-    """One member's latest state and how it came about."""
+    """One member's latest state, or another that the run kept, and how it came about."""
 
     folder: Path
     turn: Turn
@@ -44,6 +44,11 @@ class Agent:
     @property
     def score(self) -> float | None:
         return self.turn.score
+
+    @property
+    def objectives(self) -> tuple[float, ...]:
+        """What it reached of each of the run's objectives, in a run that has several."""
+        return self.turn.objectives
 
     @property
     def hparams(self) -> Hparams:
@@ -128,11 +133,22 @@ class Run:
 
     @cached_property
     def best(self) -> Agent:
-        """The member that the evaluation after the run chose, or until then the one whose latest score is highest."""
+        """The member that the evaluation after the run chose, or until then the one whose latest score is highest.
+
+        In a run with several objectives it is the one of the front whose sum of them is highest.
+        """
         top = best(self.population, self.meta.chosen)
         if top is None:
             raise StoreError(f"no member of {self.folder} has a score yet")
-        return self._agent(top)
+        return self.agent(top)
+
+    @cached_property
+    def front(self) -> list[Agent]:
+        """In a run with several objectives, all that are better in none of them without being worse in another.
+
+        They are in the order of the first objective. Empty in a run with one score.
+        """
+        return [self.agent(turn) for turn in front(self.population)]
 
     def __repr__(self) -> str:
         return shown.text(self)
@@ -148,9 +164,10 @@ class Run:
         turn = self.population[slot].latest
         if turn is None:
             raise StoreError(f"member {slot} of {self.folder} has not finished a turn yet")
-        return self._agent(turn)
+        return self.agent(turn)
 
-    def _agent(self, turn: Turn) -> Agent:
+    def agent(self, turn: Turn) -> Agent:
+        """The state that a turn left."""
         return Agent(self.folder, turn, self.learner, self.meta.greedy(turn.ref))
 
     @cached_property

@@ -104,7 +104,7 @@ def _joined(config: Config) -> Iterator[Announce]:
     def build(opening: Json) -> tuple[Worker, float | None]:
         parts = assembled(config, opening["choices"])
         checkpoints = Checkpoints(Path(opening["folder"]) / folders.CHECKPOINTS)
-        return Worker(parts.learner, checkpoints, config.learner.settings, config.settings.score), config.settings.limit
+        return Worker(parts.learner, checkpoints, config.learner.settings, config.settings.goal), config.settings.limit
 
     with maker.joined(build) as announce:
         yield announce
@@ -296,7 +296,8 @@ class Session:
         ratings = [[*ref, *rating] for ref, rating in last.items()]
         with interrupts.allowed():
             evaluations = [] if ratings else self._evaluations()  # members of a game have played each other
-        self.journal.put(ended=reason, ratings=ratings, evaluation=winner(evaluations), evaluations=evaluations)
+        chosen = None if self.parts.plan.objectives else winner(evaluations)  # a front has no winner
+        self.journal.put(ended=reason, ratings=ratings, evaluation=chosen, evaluations=evaluations)
         return True
 
     def _worker(self) -> Worker:
@@ -311,7 +312,7 @@ class Session:
             self.parts.learner,
             self._checkpoints,
             config.learner.settings,
-            config.settings.score,
+            config.settings.goal,
             lambda refs, share, note: self._watch(Progressed(refs, share, note)),
             notify,
         )

@@ -29,7 +29,8 @@ def text(run: Run) -> str:
     if len(parts) > CHANGES:
         left_out = f"  … {len(parts) - CHANGES} more changes …"
         parts = [*parts[: CHANGES // 2], left_out, *parts[-CHANGES // 2 :]]
-    return "\n".join([f"Run {headline(run)}", "schedule of the best:", *parts])
+    best_of = "schedule of the one whose objectives add up to most:" if run.front else "schedule of the best:"
+    return "\n".join([f"Run {headline(run)}", best_of, *parts])
 
 
 def html(run: Run) -> str:
@@ -60,6 +61,9 @@ def headline(run: Run) -> str:
     state = run.meta.ended or run.status
     if best(run.population) is None:
         return f"{run.folder}: {state}; no score yet"
+    if run.front:
+        members = ", ".join(str(agent.member) for agent in run.front)
+        return f"{run.folder}: {state}; front of {len(run.front)} by {', '.join(run.meta.objectives)} (members {members})"
     return f"{run.folder}: {state}; best score {number(run.best.score)} (member {run.best.member})"
 
 

@@ -57,7 +57,7 @@ def states(folder: Path, refs: Sequence[Ref], notify: Notify = silent) -> dict[R
     config = remembered(folder)
     learner = assembled(config, choices_of(folder)).learner
     with tempfile.TemporaryDirectory(prefix="evolute-") as scratch:
-        worker = Worker(learner, _Overlay(durable, Checkpoints(Path(scratch))), config.learner.settings, config.settings.score)
+        worker = Worker(learner, _Overlay(durable, Checkpoints(Path(scratch))), config.learner.settings, config.settings.goal)
         engine = inline(worker, config.settings.limit)
         with contextlib.closing(engine):
             try:

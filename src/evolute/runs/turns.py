@@ -18,7 +18,8 @@ import numpy as np
 from evolute.core.lineage import carried_score, line_steps, used_steps
 from evolute.core.order import Json, Order, Ref, last_line
 from evolute.core.param import Param
-from evolute.core.population import Rating
+from evolute.core.pareto import front_places
+from evolute.core.population import Rating, archived
 from evolute.core.ranking import winner
 from evolute.core.request import Answer
 from evolute.core.space import Space
@@ -29,6 +30,7 @@ from evolute.store.journal import Journal
 from evolute.store.meta import RunMeta
 
 Numbers = np.ndarray[tuple[int], np.dtype[Any]]
+Table = np.ndarray[Any, np.dtype[np.float64]]
 FRESH = -1
 """The parent of a turn that began with fresh weights."""
 POOLS = 200
@@ -74,6 +76,10 @@ class TurnTable:
     """The row of the state that taught each row that had a teacher."""
     answers: Sequence[Answer] = field(repr=False, default=())
     """The requests of those who steered the run; `space` has the bounds that are in force."""
+    objectives: Table = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
+    """In runs with several objectives, what each row reached, carried on like scores: [row, objective]."""
+    archive: Sequence[Ref] = field(repr=False, default=())
+    """Older states that the strategy keeps among the best."""
 
     @classmethod
     def read(cls, folder: Path | str) -> TurnTable:
@@ -114,10 +120,25 @@ class TurnTable:
         return dict(zip(self.member.tolist(), range(len(self)), strict=True))
 
     @cached_property
+    def candidates(self) -> list[int]:
+        """The rows that may be the best: each member's latest, and the strategy's archive."""
+        latest = [row for _, row in sorted(self.latest.items())]
+        places = {self.ref(row): row for row in range(len(self))} if self.archive else {}
+        return list(dict.fromkeys([*latest, *(places[ref] for ref in self.archive)]))
+
+    @cached_property
+    def front(self) -> list[int]:
+        """In a run with several objectives, the rows that none dominates, by the first objective."""
+        if not self.objectives.size:
+            return []
+        rows = [row for row in self.candidates if not np.isnan(self.objectives[row]).any()]
+        return [rows[place] for place in front_places([self.objectives[row].tolist() for row in rows])]
+
+    @cached_property
     def best(self) -> int | None:
-        """The row of the latest state that was chosen after the run, or else of the highest-scoring one."""
-        latest, chosen = [row for _, row in sorted(self.latest.items())], self.meta.chosen
-        return winner(latest, lambda row: float(self.score[row]), lambda row: self.ref(row) == chosen)
+        """The row of the state that was chosen after the run, or else of the highest-scoring one."""
+        chosen = self.meta.chosen
+        return winner(self.candidates, lambda row: float(self.score[row]), lambda row: self.ref(row) == chosen)
 
     @cached_property
     def best_line(self) -> list[int]:
@@ -220,7 +241,21 @@ def _table(folder: Path, meta: RunMeta, journal: Journal) -> TurnTable:
         [(turn, [Ref(*pair) for pair in json.loads(pool)]) for turn, pool in journal.pools(POOLS)] if ratings else (),
         {rows_of[taught[:2]]: rows_of[taught[2:]] for taught in journal.teachers()},
         answers,
+        _objectives(journal, meta, parent, failed),
+        archived(journal.strategy_state()),
     )
+
+
+def _objectives(journal: Journal, meta: RunMeta, parent: Sequence[int], failed: Sequence[bool]) -> Table:
+    """What each turn reached of each objective, or the state that it continued if no episode ended: [row, objective]."""
+    if not meta.objectives:
+        return np.zeros((0, 0))
+    nothing = [np.nan] * len(meta.objectives)
+    found: list[list[float]] = []
+    for row, (text,) in enumerate(journal.objectives()):
+        carried = nothing if parent[row] == FRESH or failed[row] else found[parent[row]]
+        found.append(json.loads(text) if text else carried)
+    return np.array(found, dtype=np.float64).reshape(-1, len(nothing))
 
 
 def _ratings(

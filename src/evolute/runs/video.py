@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 LIMIT = 5000
 """Steps after which a video ends."""
+GAP = 8
+"""Pixels between episodes that are shown side by side."""
 
 
 RATES = {True: 30, False: 2}
@@ -61,8 +64,33 @@ def _lingering(frames: Iterator[Frame], rate: int) -> Iterator[Frame]:
 
 def record(agent: Agent, path: Path, *, seed: int, greedy: bool, limit: int = LIMIT) -> int:
     """Record one episode as a .gif or .mp4 file; returns the number of its frames."""
-    from evolute.envs.render import render_episode
+    return record_together([agent], path, seed=seed, greedy=greedy, limit=limit)
+
+
+def record_together(agents: Sequence[Agent], path: Path, *, seed: int, greedy: bool | None = None, limit: int = LIMIT) -> int:
+    """Record an episode of each, side by side, until the last has ended; each acts as its policy does unless it is told."""
     from evolute.envs.video import write
+
+    try:
+        episodes = [_frames(one, seed=seed, greedy=one.greedy if greedy is None else greedy, limit=limit) for one in agents]
+        return write(episodes[0] if len(episodes) == 1 else _beside(episodes), path)
+    except (ValueError, OSError) as error:
+        raise ConfigError(str(error)) from error
+
+
+def _beside(episodes: Sequence[Iterator[Frame]]) -> Iterator[Frame]:
+    """Frames next to each other, with a gap between them; who has ended stays as it ended."""
+    shown: list[Frame | None] = [None] * len(episodes)
+    for frames in zip_longest(*episodes):
+        shown = [before if frame is None else frame for frame, before in zip(frames, shown, strict=True)]
+        whole = [frame for frame in shown if frame is not None]
+        gap = np.full((whole[0].shape[0], GAP, 3), 128, np.uint8)
+        yield np.concatenate([part for frame in whole for part in (frame, gap)][:-1], axis=1)
+
+
+def _frames(agent: Agent, *, seed: int, greedy: bool, limit: int) -> Iterator[Frame]:
+    """The frames of one episode."""
+    from evolute.envs.render import render_episode
 
     policy, config = exportable(agent), remembered(agent.folder)
     if config.env is None:
@@ -71,8 +99,4 @@ def record(agent: Agent, path: Path, *, seed: int, greedy: bool, limit: int = LI
     rng = np.random.default_rng(seed)
     policy.reset()
     flat = isinstance(policy, Policy)
-    try:
-        frames = render_episode(spec, lambda obs: policy(obs, greedy=greedy, rng=rng), flat=flat, seed=seed, limit=limit)
-        return write(frames, path)
-    except (ValueError, OSError) as error:
-        raise ConfigError(str(error)) from error
+    return render_episode(spec, lambda obs: policy(obs, greedy=greedy, rng=rng), flat=flat, seed=seed, limit=limit)

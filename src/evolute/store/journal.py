@@ -16,6 +16,7 @@ from typing import Any
 
 from evolute.core.lineage import score_along
 from evolute.core.order import Json, Order, Ref, Report
+from evolute.core.population import archived
 from evolute.core.ranking import winner
 from evolute.core.request import Answer
 from evolute.core.resume import Decision
@@ -180,7 +181,8 @@ class Journal:
         with _explained(self.path):
             last = self._db.execute("SELECT member, MAX(turn) FROM reports GROUP BY member ORDER BY member").fetchall()
             rated = {Ref(member, turn): rating for member, turn, rating, _ in self.meta.ratings}
-            latest = [(ref, rated.get(ref, score)) for ref, score in (self._latest_score(Ref(*one)) for one in last)]
+            kept = dict.fromkeys([*(Ref(*one) for one in last), *archived(self.strategy_state())])
+            latest = [(ref, rated.get(ref, score)) for ref, score in map(self._latest_score, kept)]
             best = winner(latest, lambda one: one[1], lambda one: one[0] == chosen)
             return None if best is None else best[1]
 
@@ -255,6 +257,11 @@ class Journal:
                 "SELECT member, turn, found FROM (SELECT number, member, turn, json_extract(body, '$.matches') AS found "
                 "FROM reports) WHERE found IS NOT NULL ORDER BY number"
             ).fetchall()
+
+    def objectives(self) -> list[tuple[str | None]]:
+        """The objectives of every finished turn (JSON), None where it has none, in order of arrival."""
+        with _explained(self.path):
+            return self._db.execute("SELECT json_extract(body, '$.objectives') FROM reports ORDER BY number").fetchall()
 
     def teachers(self) -> list[tuple[int, int, int, int]]:
         """Every finished turn that had a teacher: member, turn, and the teacher's member and turn."""

@@ -31,6 +31,8 @@ class RunMeta:
     learner: str = ""
     strategy: str = ""
     mode: str = "sync"
+    objectives: Sequence[str] = ()
+    """What is maximised at once, in runs without one score."""
     space: Mapping[str, Json] = field(default_factory=dict)
     keep: Keep = field(default_factory=Keep)
     horizon: int | None = None
@@ -66,6 +68,7 @@ class RunMeta:
         if known.get("evaluation") is not None:
             known["evaluation"] = Evaluation(**known["evaluation"])
         known["ratings"], known["guests"] = (tuple(map(tuple, known.get(key, ()))) for key in ("ratings", "guests"))
+        known["objectives"] = tuple(known.get("objectives", ()))
         known["evaluations"] = tuple(Evaluation(**one) for one in known.get("evaluations", ()))
         return cls(**known)
 

@@ -6,6 +6,7 @@ decides for the others as if there were no more of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from evolute.core.population import Population
 from evolute.core.protocols import Plan, Strategy
 from evolute.core.ranking import better, top
 from evolute.strategies.evolution import continued_order
+from evolute.strategies.score import Scores, score_for
 
 PATIENCE = 5
 """Turns in a row that the best of the control group must lead before that is told.
@@ -48,7 +50,7 @@ class Controlled:
         return self.strategy.retain(state["strategy"], self._evolving(population))
 
     def _evolving(self, population: Population) -> Population:
-        return Population(population.members[: len(population) - self.control])
+        return replace(population, members=population.members[: len(population) - self.control])
 
     def _watched(self, state: Json, population: Population, orders: list[Order]) -> tuple[Json, list[Order]]:
         """Counts the turns that the control group leads, and tells it in an order's reasons when there are enough."""
@@ -56,18 +58,20 @@ class Controlled:
         if state["told"] or turn <= state["turn"]:
             return state, orders
         size = len(population) - self.control
-        alone, others = (_best(population, slots) for slots in (range(size, len(population)), range(size)))
+        scores = score_for(self.plan)(population)
+        alone, others = (_best(scores[slots], self.plan) for slots in (slice(size, None), slice(size)))
         ahead = state["ahead"] + 1 if turn > PATIENCE and better(alone, others) else 0
         told = ahead >= PATIENCE and bool(orders)
         if told:
-            orders = [replace(orders[0], why={**orders[0].why, CONTROL_AHEAD: [PATIENCE, alone, others]}), *orders[1:]]
+            values = [None, None] if self.plan.objectives else [alone, others]
+            orders = [replace(orders[0], why={**orders[0].why, CONTROL_AHEAD: [PATIENCE, *values]}), *orders[1:]]
         return {**state, "turn": turn, "ahead": ahead, "told": told}, orders
 
 
-def _best(population: Population, slots: Iterable[int]) -> float | None:
-    latest = [turn for slot in slots if (turn := population[slot].latest) is not None and not population[slot].failed]
-    best = top(latest, lambda turn: turn.score)
-    return None if best is None else best.score
+def _best(scores: Scores, plan: Plan) -> float | None:
+    """The best of some scores; with several objectives the best front, so that one group leads if it has all of the first."""
+    best = top(scores, lambda score: score)
+    return math.floor(best) if best is not None and plan.objectives else best
 
 
 def evolving_plan(plan: Plan, control: int) -> Plan:

@@ -19,13 +19,14 @@ from evolute.core.ranking import is_number, ranked
 from evolute.core.space import Space
 from evolute.strategies.exploit import Exploit, Parents
 from evolute.strategies.explore import Explore, Explored
-from evolute.strategies.score import Score, Scores, last_score
+from evolute.strategies.score import Score, Scores, score_for
 
 
 @dataclass(frozen=True)
 class Evolution:
     """A strategy composed of three functions. Its state is what `explore` remembers.
 
+    Members are compared by `score`, or else by what the plan says: their last score, or several objectives.
     No member evolves before `burn_in` steps, and then only after every `every`-th of its turns; failed ones at any time.
     Without `rescue` a failed member that the exploit rule leaves alone tries again from its own state.
     """
@@ -33,7 +34,7 @@ class Evolution:
     plan: Plan
     exploit: Exploit
     explore: Explore
-    score: Score = last_score
+    score: Score | None = None
     burn_in: int = 0
     rescue: bool = True
     every: int = 1
@@ -48,7 +49,7 @@ class Evolution:
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
     ) -> tuple[Json, list[Order]]:
-        scores = self.score(population)
+        scores = (self.score or score_for(self.plan))(population)
         trained = [slot for slot in ready if population[slot].last is not None]
         ripe = [slot for slot in trained if population[slot].failed or self._is_ripe(population[slot])]
         parents = self.exploit(population, scores, ripe, rng)

@@ -18,7 +18,7 @@ from evolute.core.protocols import Plan
 from evolute.core.ranking import better, is_number, ranked
 from evolute.strategies.evolution import continued_order, movable
 from evolute.strategies.explore import perturbed
-from evolute.strategies.score import Scores, last_score
+from evolute.strategies.score import Scores, score_for
 
 SMALLEST = 8
 PATIENT = 6
@@ -55,7 +55,7 @@ class Frequencies:
     def step(
         self, state: Json, population: Population, ready: Sequence[int], rng: np.random.Generator
     ) -> tuple[Json, list[Order]]:
-        scores = last_score(population)
+        scores = score_for(self.plan)(population)
         heritage: dict[int, Heritage] = {}
         for number, group in enumerate(self.groups):
             heritage |= self._evolved(number, group, population, scores, set(ready))

@@ -10,6 +10,7 @@ from evolute.core.protocols import Plan
 from evolute.strategies.bayes.categories import at_random
 from evolute.strategies.bayes.pb2_explore import Pb2Explore
 from evolute.strategies.bayes.points import Layout
+from evolute.strategies.bayes.weighed import weighed
 from evolute.strategies.evolution import Evolution, movable
 from evolute.strategies.exploit import truncation
 
@@ -21,4 +22,5 @@ def pb2(plan: Plan, *, quantile: float = 0.25, rows: int = 1000, burn_in: int = 
             f"{', '.join(categories)}: PB2 cannot use categories; pb2_mix, pb2_mult, pb2_rand and bg_pbt can, and "
             "values in an order can be written as ordinal[…]"
         )
-    return Evolution(plan, truncation(quantile), Pb2Explore(plan.interval, rows, at_random(0.0), "none"), burn_in=burn_in)
+    explore = Pb2Explore(plan.interval, rows, at_random(0.0), "none")
+    return Evolution(plan, truncation(quantile), weighed(plan, explore), burn_in=burn_in)

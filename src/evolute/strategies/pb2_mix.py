@@ -8,6 +8,7 @@ from __future__ import annotations
 from evolute.core.protocols import Plan
 from evolute.strategies.bayes.categories import by_bandits
 from evolute.strategies.bayes.pb2_explore import Pb2Explore
+from evolute.strategies.bayes.weighed import weighed
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
 from evolute.strategies.pb2_mult import ROUNDS
@@ -16,4 +17,5 @@ from evolute.strategies.pb2_mult import ROUNDS
 def pb2_mix(plan: Plan, *, quantile: float = 0.25, rows: int = 1000, burn_in: int = 0) -> Evolution:
     """PB2-Mix: the model learns from all turns, with a kernel over numbers and categories. The rest as in PB2."""
     pick = by_bandits(plan.turns or ROUNDS, plan.interval)
-    return Evolution(plan, truncation(quantile), Pb2Explore(plan.interval, rows, pick, "all"), burn_in=burn_in)
+    explore = weighed(plan, Pb2Explore(plan.interval, rows, pick, "all"))
+    return Evolution(plan, truncation(quantile), explore, burn_in=burn_in)

@@ -96,9 +96,9 @@ def rehearse(
     seed: int = 0,
     barrier: bool = True,
 ) -> Rehearsal:
-    """A whole run in memory, to its end or until all have failed."""
+    """A whole run in memory, to its end or until all have failed; with the plan's objectives, or else by the score."""
     journal, states = MemoryJournal(), MemoryStates()
-    engine = make_engine(Worker(learner, states))
+    engine = make_engine(Worker(learner, states, score=plan.objectives or "score"))
     plan = replace(plan, links=frozenset(learner.links))
     setup = Setup(plan, strategy, Stop(turns=turns), seed=seed, barrier=barrier)
     position = Position(Population.of(plan.size), strategy.init())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evolute.core.order import Json, Order, Ref
+from evolute.core.order import Json, LinkName, Order, Ref
 from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.population import Population
 from evolute.core.protocols import Engine, Plan, Strategy
@@ -39,16 +39,20 @@ def check_strategy(
     turns: int = 6,
     architecture: Collection[str] = (),
     sizes: Sequence[int] = (1, 2, 5, 8),
+    objectives: bool = False,
 ) -> None:
     """Run the strategy on a noisy problem with failing members, in both modes, and check what it orders.
 
     The loop itself refuses orders that leave the space or name states that do not exist. `make_engine` must not depend on
     the clock, or two runs could decide at other moments: `simulated` does not, `inline` does. The problem takes teachers, and
-    `architecture` names the hyper-parameters that its weights are bound to; `sizes` are the populations to try.
+    `architecture` names the hyper-parameters that its weights are bound to; `sizes` are the populations to try. With
+    `objectives` members are compared by two at once.
     """
+    goal = ("score", "-cost") if objectives else ()
     for size in sizes:
         bound = frozenset(architecture)
-        plan = Plan(space, size, interval=10, turns=turns, architecture=bound, links=frozenset({"teacher"}))
+        links = frozenset[LinkName]({"teacher"})
+        plan = Plan(space, size, interval=10, turns=turns, architecture=bound, links=links, objectives=goal)
         for barrier in (True, False):
             first, again = (_run(make(plan), plan, make_engine, barrier) for _ in range(2))
             assert first.journal.lines == again.journal.lines, (
@@ -70,7 +74,7 @@ def _problem(
     if state is not None and draw < 0.15:
         raise ArithmeticError("scripted failure")
     total = (0.0 if state is None else state["total"]) + rng.normal()
-    return {"total": total}, {"score": None if draw > 0.95 else total}
+    return {"total": total}, {"score": None if draw > 0.95 else total, "cost": rng.normal()}
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evolute.learners.kit import networks
+from evolute.learners.kit import layers, networks, torsos
+from evolute.learners.kit import weights as weight_parts
 from evolute.learners.kit.native import activations, dense, matrices, passes, support, xla
-from evolute.learners.kit.native.passes import TwinLayout
+from evolute.learners.kit.native.towers import TowerLayout, Towers
 from evolute.learners.kit.networks import Network
+from evolute.learners.kit.torsos import Torso
 
 SHAPES = [
     (Network((4,), 2), 64),
@@ -48,7 +50,7 @@ def check(network, rows):
 
     shapes = jax.eval_shape(theirs, weights)
     gradients = jax.tree.map(lambda leaf: numbers(*leaf.shape, seed=2), shapes)
-    predictions, gradient = learnt(lambda weights: dense.predict(network, weights, obs), weights, gradients)
+    predictions, gradient = learnt(lambda weights: dense.predict_twins(network, weights, obs), weights, gradients)
     expected, expected_gradient = learnt(theirs, weights, gradients)
     jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=5e-6), predictions, expected)
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-4, atol=2e-4)
@@ -64,6 +66,34 @@ def learnt(predict, weights, gradients):
 @pytest.mark.parametrize(("network", "rows"), SHAPES)
 def test_machine_code_predicts_and_learns_what_jax_does(network, rows):
     check(network, rows)
+
+
+@pytest.mark.parametrize(("first", "widths", "rows"), [(0, (20,), 9), (11, (64, 64), 50), (17, (33, 130, 7), 200)])
+@pytest.mark.parametrize("names", [("q0",), ("q0", "q1")])
+def test_towers_that_lie_one_behind_the_other_pass_gradients_to_their_inputs(first, widths, rows, names):
+    torso = Torso((23,), "mlp", widths, "relu")
+    parts = [
+        part for name in names for part in (*torsos.parts(torso, name), *weight_parts.dense(f"{name}/head", widths[-1], 1, 1.0))
+    ]
+    vector = jnp.asarray(weight_parts.initial(parts, np.random.default_rng(3)))
+    vector, inputs = vector + 0.1 * numbers(vector.size), numbers(23, rows, seed=4)
+    towers = Towers.of(parts, names, [f"{name}/head" for name in names], "relu")
+
+    def theirs(vector, inputs):
+        arrays = weight_parts.unpacked(parts, vector)
+        each = [torsos.features(torso, arrays, name, inputs.T) for name in names]
+        return tuple(layers.affine(arrays, f"{name}/head", one).T for name, one in zip(names, each, strict=True))
+
+    gradients = tuple(numbers(1, rows, seed=5 + place) for place in range(len(names)))
+    expected, back = jax.vjp(theirs, vector, inputs)
+    by_weights, by_inputs = back(gradients)
+    found, gradient = learnt(lambda vector: dense.predict(towers, vector, inputs), vector, gradients)
+    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=5e-6), found, expected)
+    np.testing.assert_allclose(gradient, by_weights, rtol=1e-4, atol=2e-4)
+    found, gradient = learnt(lambda inputs: dense.predict_by_input(towers, first, vector, inputs), inputs, gradients)
+    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=5e-6), found, expected)
+    np.testing.assert_allclose(gradient[first:], by_inputs[first:], rtol=1e-4, atol=2e-4)
+    assert (gradient[:first] == 0).all()
 
 
 SIZE = st.one_of(st.integers(1, 30), st.integers(120, 140))
@@ -83,7 +113,7 @@ def test_so_it_does_in_any_shape(obs, widths, outputs, rows):
 @example(obs=3, widths=(20, 130), outputs=2, channels=1, rows=200, lanes=16)
 @given(obs=SIZE, widths=WIDTHS, outputs=SIZE, channels=SIZE, rows=SIZE, lanes=st.sampled_from([4, 8, 16]))
 def test_what_is_copied_or_turned_fits_its_room(obs, widths, outputs, channels, rows, lanes):
-    layout = TwinLayout(Network((obs,), outputs, widths=widths, channels=channels), rows)
+    layout = TowerLayout(Towers.of_network(Network((obs,), outputs, widths=widths, channels=channels)), rows)
     copied, transpose = matrices.Product._copied, matrices.transpose
     found = []
 
@@ -118,7 +148,7 @@ def computed(name, lanes, arrays, shapes, body):
 
 @pytest.mark.parametrize(("network", "rows"), SHAPES[:4])
 def test_the_lanes_of_a_machine_do_not_change_a_bit(network, rows):
-    layout = TwinLayout(network, rows)
+    layout = TowerLayout(Towers.of_network(network), rows)
     weights, obs = made(network, rows)
     shapes = ((network.outputs, rows), (rows,), (layout.hidden,), (layout.room(16),))
     gradient_shapes = (weights.shape, (layout.gradients,), (layout.turned,), (layout.room(16),))
@@ -158,7 +188,7 @@ def test_tanh_is_tanh():
 def test_what_is_not_a_number_is_not_hidden(activation):
     network = Network((4,), 2, widths=(8, 8), activation=activation)
     weights, obs = made(network, 16)
-    predictions, back = jax.vjp(lambda weights: dense.predict(network, weights, obs.at[2, 5].set(np.nan)), weights)
+    predictions, back = jax.vjp(lambda weights: dense.predict_twins(network, weights, obs.at[2, 5].set(np.nan)), weights)
     for row in (*predictions[0], predictions[1]):
         np.testing.assert_array_equal(np.isnan(row), np.arange(16) == 5)
     assert np.isnan(back(predictions)[0]).any()
@@ -168,15 +198,15 @@ def test_it_works_one_by_one_under_vmap():
     network = Network((2,), 2, widths=(4,))
     weights, obs = made(network, 5)
     many = jnp.stack([obs, 2 * obs, 3 * obs])
-    together = jax.vmap(lambda obs: dense.predict(network, weights, obs)[0])(many)
-    np.testing.assert_array_equal(together, [dense.predict(network, weights, obs)[0] for obs in many])
+    together = jax.vmap(lambda obs: dense.predict_twins(network, weights, obs)[0])(many)
+    np.testing.assert_array_equal(together, [dense.predict_twins(network, weights, obs)[0] for obs in many])
 
 
 def test_threads_may_ask_for_the_same_code_at_once():
     network = Network((2,), 2, widths=(4, 3), activation="relu")
     weights, obs = made(network, 11)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: np.asarray(dense.predict(network, weights, obs)[1]), range(4)))
+        found = list(pool.map(lambda _: np.asarray(dense.predict_twins(network, weights, obs)[1]), range(4)))
     for values in found:
         np.testing.assert_allclose(values, networks.twins(network, networks.grouped(network, weights), obs)[1], rtol=1e-5)
 
@@ -185,7 +215,7 @@ def test_threads_may_ask_for_the_same_code_at_once():
 def test_arrays_of_another_shape_or_kind_are_refused(wrong):
     network = Network((3,), 2, widths=(4,))
     with pytest.raises(ValueError, match="these networks take"):
-        dense.predict(network, *wrong(*made(network, 5)))
+        dense.predict_twins(network, *wrong(*made(network, 5)))
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def rollout(**fields):
         "valid": np.ones(grid),
         **fields,
     }
-    return Rollout(*(jnp.asarray(made[name], jnp.float32) for name in Rollout._fields))
+    return Rollout(**{name: jnp.asarray(value, jnp.float32) for name, value in made.items()})
 
 
 def test_advantages_are_those_of_the_formula():

@@ -124,12 +124,17 @@ def frame(state: State) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 class Pong:
-    """A game of 20 rounds against the built-in opponent: ±1 a point, 10 numbers to see, up, stop or down to do."""
+    """A game of 20 rounds against the built-in opponent: ±1 a point, 10 numbers to see, up, stop or down to do.
 
-    def __init__(self, *, seat: Literal["left", "right"] = "left") -> None:
+    With `habits` the reward has two more channels: `lazy`, 1 in a step in which stop is chosen, and `busy`, 1 in a step in
+    which the bat moves. A bat that runs against the edge is neither.
+    """
+
+    def __init__(self, *, seat: Literal["left", "right"] = "left", habits: bool = False) -> None:
         if seat not in ("left", "right"):
             raise ValueError(f"seat={seat!r}: a game has the seats 'left' and 'right', choose one of them")
         self._left = seat == "left"
+        self.channels: tuple[str, ...] = ("point", "lazy", "busy") if habits else ()
         self.observation_space: gymnasium.Space[Any] = gymnasium.spaces.Box(-1.1, 1.1, (2 + 2 * SEEN,))
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(3)
 
@@ -141,6 +146,9 @@ class Pong:
         answer = built_in(view(state, "right" if self._left else "left"))
         played = play(state, action, answer) if self._left else play(state, answer, action)
         obs, reward = (played.left, played.reward) if self._left else (played.right, -played.reward)
+        if self.channels:
+            bat = 0 if self._left else 1
+            reward = jnp.stack([reward, action == STOP, played.state.bats[bat] != state.bats[bat]]).astype(jnp.float32)
         return Step(played.state, obs, reward, played.terminated, jnp.bool_(False))
 
     def frame(self, state: State) -> np.ndarray[Any, np.dtype[np.uint8]]:

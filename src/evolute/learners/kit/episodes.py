@@ -19,16 +19,20 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Episodes:
-    """The running and the ended episodes of all members, and who can no longer be trained, on the host."""
+    """The running and the ended episodes of all members, and who can no longer be trained, on the host.
+
+    With reward channels, an episode has a return of each.
+    """
 
     members: int
     envs: int
-    ended: list[list[tuple[int, float, float]]] = field(init=False)
-    """Of each member: which env, its return and its length."""
+    channels: int = 0
+    ended: list[list[tuple[int, Any, float]]] = field(init=False)
+    """Of each member: which env, its return(s) and its length."""
     errors: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.returns = np.zeros((self.members, self.envs))
+        self.returns = np.zeros((self.members, self.envs, self.channels) if self.channels else (self.members, self.envs))
         self.lengths = np.zeros((self.members, self.envs))
         self.ended = [[] for _ in range(self.members)]
         self.steps = 0
@@ -50,12 +54,40 @@ class Episodes:
         self._count(reward, ends > 0, valid)
         return obs, reward, ends, over
 
+    def count_rollout(self, reward: Array, ends: Array, valid: Array) -> None:
+        """Count the steps of a whole rollout [time, member, env, …], in their order."""
+        for now in zip(reward, ends > 0, valid, strict=True):
+            self.steps += 1
+            self._count(*now)
+
+    def count_rows(self, rows: Array, reward: Array, ends: Array, valid: Array) -> None:
+        """Count a step of some rows [row = member * envs + env, …]."""
+        for place, row in enumerate(rows.tolist()):
+            member, env = divmod(row, self.envs)
+            self.returns[member, env] += reward[place]
+            self.lengths[member, env] += valid[place]
+            if ends[place]:
+                if not self.over[member]:
+                    self.ended[member].append((env, np.copy(self.returns[member, env]), self.lengths[member, env]))
+                self.returns[member, env] = self.lengths[member, env] = 0
+
+    def broke(self, row: int, error: Exception | None, what: str, step: int) -> None:
+        """Note that the env of this row raised an error, or gave what is not a number in this step."""
+        member, env = divmod(row, self.envs)
+        whole = not_finite(f"environment gave {what}", env, step)
+        self._fail(member, whole if error is None else "".join(traceback.format_exception(error)))
+
+    @property
+    def failed(self) -> Array:
+        """Which members can no longer be trained."""
+        return np.array([member in self.errors for member in range(self.members)])
+
     def _count(self, reward: Array, ends: Array, valid: Array) -> None:
         self.returns += reward
         self.lengths += valid
         if ends.any():
             for member, env in np.argwhere(ends & ~self.over[:, None]):
-                self.ended[member].append((int(env), self.returns[member, env], self.lengths[member, env]))
+                self.ended[member].append((int(env), np.copy(self.returns[member, env]), self.lengths[member, env]))
             self.returns[ends] = 0
             self.lengths[ends] = 0
 
@@ -83,8 +115,9 @@ class Episodes:
 
     def stats(self, member: int, ring: int) -> EpisodeStats:
         """A member's last episodes, at most as many as the ring has places."""
-        last = np.array(self.ended[member][-ring:], np.float32).reshape(-1, 3)
-        return EpisodeStats(last[:, 1], last[:, 2], np.int32(len(self.ended[member])))
+        last = self.ended[member][-ring:]
+        returns = np.array([one[1] for one in last], np.float32).reshape((len(last), *self.returns.shape[2:]))
+        return EpisodeStats(returns, np.array([one[2] for one in last], np.float32), np.int32(len(self.ended[member])))
 
     def first(self, member: int, each: Sequence[int]) -> EpisodeResults:
         """The first episodes of each env, as many as `each` says; one that never ended counts as it is."""

@@ -18,12 +18,14 @@ from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import padded
+from evolute.learners.kit.weights import Weights
 
 Array = np.ndarray[Any, Any]
 
 
 class Acted(NamedTuple):
-    """What a member did in one step, [env, …]: the action and the policy's outputs side by side, and its memory."""
+    """What a member did in one step, [env, …], and its memory. Side by side stand the action and the policy's outputs, or
+    the action and the logarithm of its probability."""
 
     action_outputs: Any
     memory: Any
@@ -44,7 +46,7 @@ class ActInputs(NamedTuple):
     legal: Any = None
 
 
-def _act(spec: PolicySpec, greedy: bool, acted: Acted, inputs: ActInputs, time: jax.Array) -> Acted:
+def _act(spec: PolicySpec, greedy: bool, lagged: bool, acted: Acted, inputs: ActInputs, time: jax.Array) -> Acted:
     """One member's actions; `time` counts the steps for which there is noise."""
     weights = networks.unpacked(spec.network, inputs.weights)
     memory = acted.memory * (1 - inputs.first)[:, None]
@@ -55,16 +57,25 @@ def _act(spec: PolicySpec, greedy: bool, acted: Acted, inputs: ActInputs, time: 
         outputs = acting.outputs(spec, weights, obs)
     outputs = masked(outputs, inputs.legal)
     action = spec.actions.mode(weights, outputs) if greedy else spec.actions.sample(weights, outputs, inputs.noise[time])
-    return Acted(jnp.concatenate([action, outputs], axis=-1), memory)
+    recorded = log_probs(spec, weights, outputs, action)[:, None] if lagged else outputs
+    return Acted(jnp.concatenate([action, recorded], axis=-1), memory)
 
 
-def _draw(spec: PolicySpec, noise: jax.Array, key: jax.Array, number: jax.Array) -> jax.Array:
+def log_probs(spec: PolicySpec, weights: Weights, outputs: jax.Array, action: jax.Array) -> jax.Array:
+    """The log-probabilities [env] of actions [env, …] under outputs [env, …]."""
+    return spec.distribution.log_prob_and_entropy(weights, outputs.T, action.T)[0]
+
+
+def draw(spec: PolicySpec, noise: jax.Array, key: jax.Array, number: jax.Array) -> jax.Array:
     """One member's noise in the steps of the rollout of this number: [time, env, …]."""
     return spec.actions.noise(jax.random.fold_in(jax.random.wrap_key_data(key), number), noise.shape[:2])
 
 
 class HostPolicy:
-    """Chooses the actions of all members in rollouts of `unroll` steps; their memories stay where they are computed."""
+    """Chooses the actions of all members in rollouts of `unroll` steps; their memories stay where they are computed.
+
+    If they will be learnt from by weights other than these (`lagged`), log-probabilities are recorded instead of outputs.
+    """
 
     def __init__(
         self,
@@ -77,13 +88,15 @@ class HostPolicy:
         keys: Array,
         greedy: bool,
         progress: Progress,
+        lagged: bool = False,
     ) -> None:
         self.programs, self.spec, self.rows, self.greedy, self.progress = programs, spec, rows, greedy, progress
+        self.lagged = lagged
         self.capacity = members.capacity(rows)
         self.alone = not spec.image and jax.default_backend() == "cpu"
         self.filled = np.array([rows], np.int32) if self.alone else members.spread(members.filled(rows))
-        width = spec.actions.width + spec.actions.outputs
-        blank = np.zeros((self.capacity, envs, width), np.float32)
+        self.width = spec.actions.width + (1 if lagged else spec.actions.outputs)
+        blank = np.zeros((self.capacity, envs, self.width), np.float32)
         memory = np.zeros((self.capacity, envs, spec.network.units), np.float32)
         self.acted = self._placed(Acted(blank, memory))
         self.keys = members.spread(keys)
@@ -96,18 +109,20 @@ class HostPolicy:
         if not self.greedy or not number:
             call = self.programs.call
             name = ("draw", self.spec, self.acted.action_outputs.shape[1])
-            function = partial(_draw, self.spec)
+            function = partial(draw, self.spec)
             self.noise = call(name, function, self.rows, self.noise, self.keys, np.int32(number), self.progress)
         self.inputs = self._placed((*players, self.noise))
 
     def __call__(self, obs: Array, first: Array, time: int, legal: Array | None = None) -> Array:
-        """Actions and outputs side by side, [member, env, …]; `legal` [member, env, action] says what may be done."""
+        """Actions, and what is recorded of them, side by side [member, env, …]; `legal` [member, env, action] says what may be
+        done."""
         assert self.inputs is not None
         allowed = None if legal is None else padded(legal, self.capacity)
         inputs = ActInputs(*self.inputs, padded(obs, self.capacity), padded(first, self.capacity), allowed)
         arguments = (self.filled, self.acted, inputs, np.int32(time))
         if self._program is None:
-            function, name = partial(_act, self.spec, self.greedy), ("act", self.spec, self.greedy)
+            function = partial(_act, self.spec, self.greedy, self.lagged)
+            name = ("act", self.spec, self.greedy, self.lagged)
             lift = members.on_one_device if self.alone else members.over_members
             self._program = self.programs.compiled(name, function, arguments, self.progress, lift)
         self.acted = self._program(*arguments)

@@ -16,7 +16,8 @@ from evolute.learners.kit.host_arena import HostArena
 class Trajectory(NamedTuple):
     """One rollout of a member, [time, env, …], with one observation and one `first` more; `memory` is that before it.
 
-    `first` is 1 in the first step of an episode, `valid` 0 where an env was reset instead of stepped.
+    `action_outputs` is what was recorded of each action: see `Acted`. `first` is 1 in the first step of an episode, `valid` 0
+    where an env was reset instead of stepped.
     """
 
     obs: Any
@@ -43,10 +44,9 @@ class Collector:
         """The rollout of this number, [member, time, env, …], filled up with zeros to the cohort's capacity."""
         policy, (rows, envs), unroll = self.policy, self.shape, self.unroll
         obs, first, valid = self._obs, self._first, self._valid
-        width = policy.spec.actions.width + policy.spec.actions.outputs
         grid = (policy.capacity, unroll, envs)
         seen = np.zeros((policy.capacity, unroll + 1, envs, *obs.shape[1:]), obs.dtype)
-        acted = np.zeros((*grid, width), np.float32)
+        acted = np.zeros((*grid, policy.width), np.float32)
         reward, terminated, ends, counted = (np.zeros(grid, np.float32) for _ in range(4))
         firsts = np.zeros((policy.capacity, unroll + 1, envs), np.float32)
         memory = np.array(policy.acted.memory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
@@ -15,6 +15,7 @@ from evolute.core.protocols import Outcome, Progress
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks
+from evolute.learners.kit.native import support
 from evolute.learners.offpolicy.buffer import Buffer, Mixed
 from evolute.learners.offpolicy.footprint import check
 from evolute.learners.offpolicy.runner import Assignment, Runner, TurnResult
@@ -57,15 +58,18 @@ class OffPolicy:
         return (True, False) if self.algorithm == "sac" else (True,)
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
-        """A warning of episodes on the host, which every turn starts afresh, that may not fit into a turn."""
-        for hparams in examples:
-            self._spec(self._full(hparams))
+        """Warnings: of episodes on the host, which every turn starts afresh, that may not fit into a turn; of slower code."""
+        specs = [self._spec(self._full(hparams)) for hparams in examples]
+        for spec in specs:
+            support.check(self.algorithm, native=spec.native)
+        slower = support.advice(self.settings.code, self.choices["code"], [spec.policy.network for spec in specs])
         limit, each = self.runner.time_limit, interval // self.settings.envs
         if self.settings.fitness == "evaluation" or limit is None or each >= limit:
-            return []
+            return slower
         return [
+            *slower,
             f"a turn has {each:,} steps of each environment, and an episode may take {limit:,}: scores will only tell of the "
-            f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or {self.algorithm}.fitness=evaluation"
+            f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or {self.algorithm}.fitness=evaluation",
         ]
 
     def footprint(self, members: int, steps: int | None, free: int | None) -> str:
@@ -87,6 +91,7 @@ class OffPolicy:
     ) -> tuple[list[MemberState], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
         spec = self._spec(settings[0])
+        support.check(self.algorithm, native=spec.native)
         buffers = [self._buffer(spec, state, order, fetch) for state, order in zip(states, orders, strict=True)]
         assignments = [
             Assignment(values, math.ceil(order.steps / spec.steps), order.seed, self._learnt_from(buffer, order, fetch))
@@ -140,7 +145,8 @@ class OffPolicy:
         return {**vars(self.settings), **hparams}
 
     def _spec(self, hparams: Hparams) -> ReplaySpec:
-        return spec_of(self.algorithm, self.observation_space, self.action_space, hparams)
+        spec = spec_of(self.algorithm, self.observation_space, self.action_space, hparams)
+        return replace(spec, native=self.choices["code"] == "native" and support.applies(spec.policy.network))
 
     def _init(self, order: Order) -> MemberState:
         full = self._full(order.hparams)

@@ -9,6 +9,7 @@ from evolute.core.protocols import Learner
 from evolute.envs.interface import HostEnv
 from evolute.envs.make import make_env, resolve_name
 from evolute.envs.spec import EnvSpec
+from evolute.learners.kit.native import support
 from evolute.learners.kit.programs import Programs
 from evolute.learners.offpolicy.host_runner import HostRunner
 from evolute.learners.offpolicy.jax_runner import JaxRunner
@@ -26,4 +27,5 @@ def make(algorithm: Name, env: EnvSpec, settings: ReplaySettings) -> Learner[Any
     name = resolve_name(env.name)
     made = make_env(env.with_name(name))
     runner: Runner = HostRunner(programs, made) if isinstance(made, HostEnv) else JaxRunner(programs, made)
-    return OffPolicy(algorithm, runner, made.observation_space, made.action_space, settings, {"env": name, "devices": devices})
+    choices = {"env": name, "devices": devices, "code": support.chosen(settings.code)}
+    return OffPolicy(algorithm, runner, made.observation_space, made.action_space, settings, choices)

@@ -56,6 +56,11 @@ class ReplaySettings:
         doc("what makes the score: the last training episodes, or evaluation episodes on seeds shared by all members"),
     ] = "training"
     episodes: Annotated[Number, Evolves.NEVER, doc("episodes that make a score")] = 20
+    code: Annotated[
+        Literal["auto", "native", "xla"],
+        Evolves.NEVER,
+        doc("code of dense networks on CPUs: native machine code (needs evolute[native]) or xla; auto: native if installed"),
+    ] = "auto"
     devices: Annotated[
         int, Ge(0), Evolves.NEVER, doc("virtual CPU devices that members are spread over; 0: one per core, at least 2")
     ] = 0
@@ -110,7 +115,7 @@ ARCHITECTURE = ("widths", "activation", "network", "dueling")
 
 def traced_names(kind: type[ReplaySettings]) -> tuple[str, ...]:
     """The settings that are values inside the compiled program: a change acts on the next turn and compiles nothing."""
-    fixed = {*SHAPES, *ARCHITECTURE, "capacity", "inherit_buffer", "fitness", "episodes", "devices"}
+    fixed = {*SHAPES, *ARCHITECTURE, "capacity", "inherit_buffer", "fitness", "episodes", "code", "devices"}
     return tuple(field.name for field in fields(kind) if field.name not in fixed)
 
 

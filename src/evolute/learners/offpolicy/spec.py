@@ -35,6 +35,8 @@ class ReplaySpec:
     batch: int
     capacity: int
     dueling: bool = False
+    native: bool = False
+    """Whether minibatches go through machine code of our own."""
 
     @property
     def traced(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +40,7 @@ def sac(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.A
 
     def loss(vector: jax.Array) -> tuple[jax.Array, jax.Array]:
         action, log = log_prob(_outputs(spec, vector, batch.obs), noise)
-        value = jnp.min(_twins(spec, critic.weights, batch.obs, action), axis=0)
+        value = jnp.min(_judged(spec, critic.weights, CRITICS, batch.obs, action), axis=0)
         return _mean(alpha * log - value, batch), _mean(log, batch)
 
     (actor_loss, log), gradient = jax.value_and_grad(loss, has_aux=True)(train.actor.weights)
@@ -65,7 +65,7 @@ def td3(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.A
 
     def loss(vector: jax.Array) -> jax.Array:
         action = jnp.tanh(_outputs(spec, vector, batch.obs))
-        return -_mean(_value(spec, critic.weights, CRITICS[0], batch.obs, action), batch)
+        return -_mean(_judged(spec, critic.weights, CRITICS[:1], batch.obs, action)[0], batch)
 
     def learnt() -> tuple[AdamState, jax.Array, jax.Array]:
         actor_loss, gradient = jax.value_and_grad(loss)(train.actor.weights)
@@ -113,8 +113,12 @@ REPORTED: Mapping[str, tuple[str, ...]] = {
 def _outputs(spec: ReplaySpec, vector: jax.Array, obs: jax.Array) -> jax.Array:
     """The outputs [batch, output] of the policy's network."""
     network = spec.policy.network
-    arrays = networks.unpacked(network, folded(network, vector, dueling=spec.dueling))
-    return networks.policy(network, arrays, obs, jnp.zeros((len(obs), 1)))[0]
+    vector = folded(network, vector, dueling=spec.dueling)
+    if spec.native:
+        from evolute.learners.offpolicy import native  # needs llvmlite, an extra
+
+        return native.outputs(network, vector, obs)
+    return networks.policy(network, networks.unpacked(network, vector), obs, jnp.zeros((len(obs), 1)))[0]
 
 
 def _critics(
@@ -131,14 +135,28 @@ def _critics(
 
 
 def _twins(spec: ReplaySpec, vector: jax.Array, obs: jax.Array, action: jax.Array) -> jax.Array:
-    """What both critics think of actions, [critic, batch]."""
-    return jnp.stack([_value(spec, vector, name, obs, action) for name in CRITICS])
+    """What both critics think of actions, [critic, batch]; the critics have a gradient."""
+    if spec.native:
+        from evolute.learners.offpolicy import native
+
+        return native.values(spec, vector, obs, action)
+    return _values(spec, vector, CRITICS, obs, action)
 
 
-def _value(spec: ReplaySpec, vector: jax.Array, name: str, obs: jax.Array, action: jax.Array) -> jax.Array:
+def _judged(spec: ReplaySpec, vector: jax.Array, names: Sequence[str], obs: jax.Array, action: jax.Array) -> jax.Array:
+    """What these critics think of actions, [critic, batch]; the actions have a gradient."""
+    if spec.native:
+        from evolute.learners.offpolicy import native
+
+        return native.values_by_action(spec, vector, names, obs, action)
+    return _values(spec, vector, names, obs, action)
+
+
+def _values(spec: ReplaySpec, vector: jax.Array, names: Sequence[str], obs: jax.Array, action: jax.Array) -> jax.Array:
     arrays: Weights = weights.unpacked(spec.critic_parts, vector)
-    features = torsos.features(spec.critic, arrays, name, jnp.concatenate([obs, action], axis=-1))
-    return layers.affine(arrays, f"{name}/head", features)[:, 0]
+    x = jnp.concatenate([obs, action], axis=-1)
+    features = [torsos.features(spec.critic, arrays, name, x) for name in names]
+    return jnp.stack([layers.affine(arrays, f"{name}/head", one)[:, 0] for name, one in zip(names, features, strict=True)])
 
 
 def _picked(values: jax.Array, action: jax.Array) -> jax.Array:

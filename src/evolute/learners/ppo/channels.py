@@ -17,12 +17,12 @@ REWARD, DISCOUNT = "reward.", "discount."
 """What the names of hyper-parameters of a channel begin with."""
 
 
-def in_use(channels: Sequence[str], hparams: Hparams, fixed: Mapping[str, Any]) -> tuple[str, ...]:
+def in_use(channels: Sequence[str], hparams: Hparams, fixed: Mapping[str, Any], section: str = "ppo") -> tuple[str, ...]:
     """The channels that are learnt from: the first, and those with a weight that is evolved or other than 0.
 
     () if it is the first alone, as if there were no other. `fixed` are the settings that are the same for all members.
     """
-    check(channels, hparams)
+    check(channels, hparams, section)
     evolved = {name for name in hparams if name not in fixed}
     used = [
         name
@@ -33,22 +33,23 @@ def in_use(channels: Sequence[str], hparams: Hparams, fixed: Mapping[str, Any]) 
     return () if plain else tuple(used)
 
 
-def check(channels: Sequence[str], hparams: Hparams) -> None:
+def check(channels: Sequence[str], hparams: Hparams, section: str = "ppo") -> None:
     """Refuse weights and discounts of channels that there are not."""
     for key in hparams:
         name = key.partition(".")[2]
         if not key.startswith((REWARD, DISCOUNT)) or name in channels:
             continue
         if not channels:
-            raise ValueError(f"ppo.{key}: this environment has a single reward, without channels")
-        raise ValueError(f"ppo.{key}: there is no reward channel {name!r}; there are {', '.join(channels)}")
+            raise ValueError(f"{section}.{key}: this environment has a single reward, without channels")
+        raise ValueError(f"{section}.{key}: there is no reward channel {name!r}; there are {', '.join(channels)}")
 
 
-def idle(channels: Sequence[str], used: Sequence[str], hparams: Hparams) -> list[str]:
+def idle(channels: Sequence[str], used: Sequence[str], hparams: Hparams, section: str = "ppo") -> list[str]:
     """Warnings of discounts that do nothing."""
     unused = [name for name in channels if name not in used and f"{DISCOUNT}{name}" in hparams]
     return [
-        f"ppo.{DISCOUNT}{name} does nothing, since the channel {name} has no weight: set ppo.{REWARD}{name}" for name in unused
+        f"{section}.{DISCOUNT}{name} does nothing, since the channel {name} has no weight: set {section}.{REWARD}{name}"
+        for name in unused
     ]
 
 

@@ -61,6 +61,13 @@ class HostRunner:
         return evaluate(unroll=spec.unroll, greedy=greedy, seed=seed, progress=progress)
 
 
+def blank_rows(spec: PPOSpec, states: Sequence[MemberState]) -> list[Row]:
+    """Members before a turn."""
+    shape = (spec.envs, len(spec.channels)) if spec.channels else (spec.envs,)
+    zeros, losses = np.zeros(shape, np.float32), np.zeros(len(LOSSES), np.float32)
+    return [Row(state.train, zeros, losses, np.float32(1)) for state in states]
+
+
 class HostTurn:
     """One turn of a cohort: rollouts and updates, alternately."""
 
@@ -75,8 +82,7 @@ class HostTurn:
         self.programs, self.spec, self.progress = programs, spec, progress
         self.total = max(one.updates for one in assignments)
         self.size, capacity = len(states), members.capacity(len(states))
-        zeros, losses = np.zeros(spec.envs, np.float32), np.zeros(len(LOSSES), np.float32)
-        rows = [Row(state.train, zeros, losses, np.float32(1)) for state in states]
+        rows = blank_rows(spec, states)
         self.rows = members.spread(stacked(rows, capacity))
         self.hparams = stacked([one.hparams for one in assignments], capacity)
         self.keys = stacked([key_data(one.seed) for one in assignments], capacity)
@@ -96,6 +102,7 @@ class HostTurn:
             keys=self.keys,
             greedy=False,
             progress=self.progress,
+            lagged=spec.lagged,
         )
         collector = Collector(vector, policy, self.episodes, spec.unroll)
         function, name = partial(host_turn.update, spec), ("update", spec)

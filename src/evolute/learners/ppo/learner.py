@@ -1,4 +1,4 @@
-"""PPO for whole populations: a Learner whose cohorts train in one compiled program."""
+"""PPO for whole populations, and learners on its parts: a Learner whose cohorts train in one compiled program."""
 
 from __future__ import annotations
 
@@ -20,14 +20,25 @@ from evolute.learners.kit.episodes import not_finite
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.native import support
 from evolute.learners.ppo import channels
+from evolute.learners.ppo.algorithm import PPO_ALGORITHM, Algorithm
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.encounters import Encounter
 from evolute.learners.ppo.game_runner import GameRunner
 from evolute.learners.ppo.guests import check_guest, guest_from
 from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.loss import LOSSES, reported
+from evolute.learners.ppo.pace import TOGETHER, PaceSpec
 from evolute.learners.ppo.runner import Assignment, Runner, TurnResult
-from evolute.learners.ppo.settings import ARCHITECTURE, NUMBERS, SHAPES, PPOSettings, Traced, flat
+from evolute.learners.ppo.settings import (
+    ARCHITECTURE,
+    NUMBERS,
+    SHAPES,
+    CriticSettings,
+    OnPolicySettings,
+    PPOSettings,
+    Traced,
+    flat,
+)
 from evolute.learners.ppo.spec import PPOSpec, TeacherSpec, spec_of
 from evolute.learners.ppo.teacher import TeacherInputs, policy_of, with_moments
 from evolute.learners.ppo.train_state import MemberState, fresh, from_tree, to_tree
@@ -45,8 +56,9 @@ class PPO:
     runner: Runner
     observation_space: gymnasium.Space[Any]
     action_space: gymnasium.Space[Any]
-    settings: PPOSettings
+    settings: OnPolicySettings
     choices: Mapping[str, Json]
+    algorithm: Algorithm = PPO_ALGORITHM
     masked: bool = False
     legal: bool = False
     """Whether the environment says which actions are legal."""
@@ -59,8 +71,11 @@ class PPO:
     bots: tuple[str, ...] = ()
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
+    pace: PaceSpec = TOGETHER
     together: bool = True
     repeatable: bool = True
+    notes: tuple[str, ...] = ()
+    """What a user should know about the environment before training."""
     links: tuple[LinkName, ...] = ()
     architecture: tuple[str, ...] = ARCHITECTURE
     policy_suffix: str = Policy.suffix
@@ -70,9 +85,12 @@ class PPO:
         """Warnings: of episodes on the host, which every turn starts afresh, that may not fit into a turn; of slower code."""
         specs = [self._spec(self._full(hparams)) for hparams in examples]
         for spec in specs:
-            _check_native(spec)
-        idle = [] if not examples else channels.idle(self.channels, specs[0].channels, self._full(examples[0]))
-        return [*self._advice_on_code(specs), *self._advice_on_episodes(interval), *idle]
+            support.check(self.algorithm.name, native=spec.native)
+            self._check_whole_episodes(spec)
+        named = self.algorithm.name
+        idle = [] if not examples else channels.idle(self.channels, specs[0].channels, self._full(examples[0]), named)
+        slower = support.advice(self.settings.code, self.choices["code"], [spec.network for spec in specs])
+        return [*self.notes, *slower, *self._advice_on_episodes(interval), *idle]
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)
@@ -86,7 +104,7 @@ class PPO:
     ) -> tuple[list[MemberState], list[Outcome]]:
         settings = [self._full(order.hparams) for order in orders]
         spec = self._spec(settings[0])
-        _check_native(spec)
+        support.check(self.algorithm.name, native=spec.native)
         teachers = [None if order.teacher is None else fetch(order.teacher) for order in orders]
         rows = list(zip(orders, settings, teachers, strict=True))
         assignments = [self._assignment(spec, order, values, teacher, fetch) for order, values, teacher in rows]
@@ -113,7 +131,7 @@ class PPO:
         self, spec: PPOSpec, order: Order, values: Hparams, teacher: MemberState | None, fetch: Fetch[MemberState]
     ) -> Assignment:
         if teacher is not None:
-            values = {**values, "lr": self.settings.teacher_lr, "epochs": self.settings.teacher_epochs}
+            values = {**values, "lr": self._fixed["teacher_lr"], "epochs": self._fixed["teacher_epochs"]}
         return Assignment(
             traced(values, spec.channels),
             math.ceil(order.steps / spec.batch),
@@ -125,7 +143,7 @@ class PPO:
         )
 
     def _teacher_spec(self, spec: PPOSpec, teacher: MemberState) -> TeacherSpec:
-        weights = self.settings.teacher_policy, self.settings.teacher_value
+        weights = self._fixed["teacher_policy"], self._fixed["teacher_value"]
         try:
             return TeacherSpec(policy_of(teacher, spec.policy, values=weights[1] > 0), *weights)
         except ValueError as error:
@@ -218,19 +236,35 @@ class PPO:
 
     @cached_property
     def _fixed(self) -> dict[str, Any]:
-        """The settings by their names in orders, those of reward channels as `reward.NAME` and `discount.NAME`."""
-        return flat(self.settings)
+        """The settings by their names in orders, those of reward channels as `reward.NAME` and `discount.NAME`; where a learner
+        lacks one of PPO's, what it has instead."""
+        return {**flat(PPOSettings()), **self.algorithm.fixed, **flat(self.settings)}
 
     def _full(self, hparams: Hparams) -> dict[str, Any]:
         return {**self._fixed, **hparams}
 
     def _spec(self, hparams: Hparams) -> PPOSpec:
-        used = channels.in_use(self.channels, hparams, self._fixed)
-        spaces = (self.observation_space, self.action_space)
-        spec = spec_of(*spaces, hparams, masked=self.masked, legal=self.legal, channels=used)
+        section = self.algorithm.name
+        used = channels.in_use(self.channels, hparams, self._fixed, section)
+        spaces, masked = (self.observation_space, self.action_space), self.masked or self.algorithm.estimate == "returns"
+        spec = spec_of(*spaces, hparams, masked=masked, legal=self.legal, channels=used, section=section)
         if self.tables and spec.envs % self.tables:
-            raise ValueError(f"ppo.envs={spec.envs}: must be a multiple of the {self.tables} tables (opponents.tables)")
-        return replace(spec, game=self.tables > 0, native=self.choices["code"] == "native" and support.applies(spec.network))
+            raise ValueError(f"{section}.envs={spec.envs}: must be a multiple of the {self.tables} tables (opponents.tables)")
+        return replace(
+            spec,
+            game=self.tables > 0,
+            native=self.choices["code"] == "native" and support.applies(spec.network),
+            estimate="vtrace" if self._corrected else self.algorithm.estimate,
+            objective=self.algorithm.objective,
+            lagged=self.pace.lagged,
+        )
+
+    @property
+    def _corrected(self) -> bool:
+        """Whether V-trace corrects for rollouts of older policies."""
+        if not isinstance(self.settings, CriticSettings):
+            return False
+        return self.settings.correct == "vtrace" or (self.settings.correct == "auto" and self.pace.pace == "free")
 
     def _init(self, order: Order) -> MemberState:
         full = self._full(order.hparams)
@@ -241,12 +275,14 @@ class PPO:
         """What a policy is made of, besides its weights."""
         return {**acting.description(spec.policy), "normalize_obs": bool(hparams["normalize_obs"]) and not spec.image}
 
-    def _advice_on_code(self, specs: Sequence[PPOSpec]) -> list[str]:
-        """A word on what is missing if XLA trains networks for which there is machine code; runs that chose XLA know it."""
-        slower = self.settings.code == "auto" and self.choices["code"] == "xla"
-        if not slower or not any(support.applies(spec.network) for spec in specs):
-            return []
-        return [f"training with XLA alone, which is slower than machine code: {support.missing()}"]
+    def _check_whole_episodes(self, spec: PPOSpec) -> None:
+        """Refuse rollouts in which episodes need not end, for a learner that knows nothing of those that do not."""
+        limit, section = self.runner.time_limit, self.algorithm.name
+        if spec.estimate == "returns" and limit is not None and spec.unroll < limit:
+            raise ValueError(
+                f"{section}.unroll={spec.unroll}: an episode may take {limit:,} steps, and this learner learns from none "
+                f"but those that end within a rollout: set {section}.unroll={limit} or more, or use learner=a2c"
+            )
 
     def _advice_on_episodes(self, interval: int) -> list[str]:
         limit, each = self.runner.time_limit, interval // self.settings.envs
@@ -254,7 +290,7 @@ class PPO:
             return []
         return [
             f"a turn has {each:,} steps of each environment, and an episode may take {limit:,}: scores will only tell of the "
-            f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or ppo.fitness=evaluation"
+            f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or {self.algorithm.name}.fitness=evaluation"
         ]
 
     def _evaluate(
@@ -282,12 +318,6 @@ class PPO:
                 returns[row][name] = float(np.mean(result.returns))
                 if name == "score":
                     returns[row]["score_error"] = episode_stats.error_of_mean(result.returns)
-
-
-def _check_native(spec: PPOSpec) -> None:
-    """A run keeps to the code it began with, since other code gives other bits."""
-    if spec.native and (reason := support.missing()):
-        raise ValueError(f"these networks are to be trained by machine code (ppo.code=native), but {reason}")
 
 
 def traced(hparams: Hparams, used: Sequence[str] = ()) -> Traced:
@@ -332,6 +362,10 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float | No
     returned, mean_length = episode_stats.means(stats.episodes)
     mean_return = None if returned is None else returned[0]
     by_channel = {f"return.{name}": returned and returned[place] for place, name in enumerate(spec.channels)}
+    by_channel |= {
+        f"per_step.{name}": returned and mean_length and returned[place] / mean_length
+        for place, name in enumerate(spec.channels)
+    }
     means = dict(zip(LOSSES, stats.losses / max(stats.updates, 1), strict=True))
     losses = {name: float(means[name]) for name in reported(spec)}
     metrics: dict[str, Any] = {
@@ -342,6 +376,7 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float | No
         "episodes": int(stats.episodes.count),
         **by_channel,
         **losses,
+        **result.metrics,
         **returns,
     }
     if spec.game:

@@ -1,4 +1,4 @@
-"""PPO's clipped loss (Schulman et al. 2017), and DrAC's where images are augmented."""
+"""PPO's clipped loss (Schulman et al. 2017) or that of the policy gradient, and DrAC's where images are augmented."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from evolute.learners.ppo import teacher
-from evolute.learners.ppo.minibatches import Minibatch, step_data
+from evolute.learners.ppo.minibatches import Minibatch, StepData, step_data
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
 
@@ -34,23 +34,40 @@ def loss(predictions: Predictions, spec: PPOSpec, minibatch: Minibatch, h: Trace
     log_prob, entropy = spec.actions.log_prob_and_entropy(predictions.spread, predictions.outputs, action)
     log_ratio = log_prob - data.log_prob
     ratio = jnp.exp(log_ratio)
-    free, held = ratio * data.advantage, jnp.clip(ratio, 1 - h.clip, 1 + h.clip) * data.advantage
-    gain = jnp.where(free <= held, free, jax.lax.stop_gradient(held))
+    gain = _clipped_gain(data, ratio, h) if spec.objective == "clip" else _gain(data, log_prob)
     near = data.value + jnp.clip(predictions.value - data.value, -h.value_clip, h.value_clip)
     error = jnp.square(predictions.value - data.target)
     error = _over_channels(spec, jnp.where(h.value_clip > 0, jnp.maximum(error, jnp.square(near - data.target)), error))
     clipped = (jnp.abs(ratio - 1) > h.clip).astype(jnp.float32)
     share = data.valid / jnp.maximum(jnp.sum(data.valid), 1) if spec.masked else 1 / math.prod(gain.shape)
     each = 0.5 * h.value_weight * error - gain - h.entropy * entropy
-    parts = [-gain, 0.5 * error, entropy, ratio - 1 - log_ratio, clipped]
+    parts = {
+        "policy_loss": -gain,
+        "value_loss": 0.5 * error,
+        "entropy": entropy,
+        "kl": ratio - 1 - log_ratio,
+        "clipped": clipped,
+    }
     if predictions.augmented is not None:
         apart = inconsistency(spec, predictions, *predictions.augmented)
-        each, parts = each + h.augmentation_weight * apart, [*parts, apart]
+        each, parts["consistency"] = each + h.augmentation_weight * apart, apart
     if spec.teacher is not None:
         student = spec.actions.parameters(predictions.spread, predictions.outputs, action)
         divergence, distance = teacher.distances(spec.teacher, spec.actions, minibatch.teacher, student, predictions.value)
-        each, parts = each + h.teacher_weight * distance, [*parts, divergence]
-    return jnp.sum(each * share), jnp.stack(parts) * share
+        each, parts["teacher_kl"] = each + h.teacher_weight * distance, divergence
+    return jnp.sum(each * share), jnp.stack([parts[name] for name in reported(spec)]) * share
+
+
+def _clipped_gain(data: StepData, ratio: jax.Array, h: Traced) -> jax.Array:
+    """What PPO maximises. `ratio` is to the policy that acted, so a lagging one is clipped around."""
+    free, held = ratio * data.advantage, jnp.clip(ratio, 1 - h.clip, 1 + h.clip) * data.advantage
+    return jnp.where(free <= held, free, jax.lax.stop_gradient(held))
+
+
+def _gain(data: StepData, log_prob: jax.Array) -> jax.Array:
+    """What the policy gradient maximises (Mnih et al. 2016; with V-trace's weights, Espeholt et al. 2018)."""
+    advantage = data.advantage if isinstance(data.weight, tuple) else data.weight * data.advantage
+    return advantage * log_prob
 
 
 def inconsistency(spec: PPOSpec, predictions: Predictions, outputs: jax.Array, value: jax.Array) -> jax.Array:
@@ -65,8 +82,15 @@ def inconsistency(spec: PPOSpec, predictions: Predictions, outputs: jax.Array, v
 
 
 def reported(spec: PPOSpec) -> tuple[str, ...]:
-    """Those of `LOSSES` that there are."""
-    absent = {"consistency": not spec.augmented, "teacher_kl": spec.teacher is None}
+    """Those of `LOSSES` that there are. A single step of the policy that acted stays where it is, so has no divergence."""
+    single = spec.objective == "gradient"
+    absent = {
+        "value_loss": spec.estimate == "returns",
+        "kl": single and not spec.lagged,
+        "clipped": single,
+        "consistency": not spec.augmented,
+        "teacher_kl": spec.teacher is None,
+    }
     return tuple(name for name in LOSSES if not absent.get(name, False))
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.learners.kit import networks
+from evolute.learners.ppo.estimates import Estimates
 from evolute.learners.ppo.rollout import Rollout
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
@@ -33,7 +34,7 @@ class Batch(NamedTuple):
 
 class StepData(NamedTuple):
     """What the loss needs of each step, besides its observation and action. With reward channels there are a `value` and a
-    `target` of each [channel, …]."""
+    `target` of each [channel, …]. `weight` stands before all others, if V-trace gave steps one."""
 
     log_prob: jax.Array
     value: jax.Array
@@ -41,6 +42,7 @@ class StepData(NamedTuple):
     valid: jax.Array
     first: jax.Array
     advantage: jax.Array
+    weight: Any = ()
 
 
 class Minibatch(NamedTuple):
@@ -56,13 +58,13 @@ class Minibatch(NamedTuple):
     """The targets of a teacher [column, row], if there is one."""
 
 
-def batch_of(spec: PPOSpec, train: TrainState, rollout: Rollout, advantages: jax.Array, memory: jax.Array, h: Traced) -> Batch:
-    """A rollout as a batch, with its advantages [time, env(, channel)]; `memory` is that before it."""
-    weights = networks.grouped(spec.network, train.adam.weights)
-    outputs, action = jnp.moveaxis(rollout.outputs, -1, 0), jnp.moveaxis(rollout.action, -1, 0)
-    log_prob, _ = spec.actions.log_prob_and_entropy(weights, outputs, action)
-    advantage = jnp.sum(advantages * h.channel_weights, axis=-1) if spec.channels else advantages
-    fields = StepData(log_prob, rollout.value, advantages + rollout.value, rollout.valid, rollout.first, advantage)
+def batch_of(spec: PPOSpec, train: TrainState, rollout: Rollout, made: Estimates, memory: jax.Array, h: Traced) -> Batch:
+    """A rollout as a batch, with its estimates; `memory` is that before it."""
+    log_prob = rollout.log_prob if spec.lagged else _log_prob(spec, train, rollout)
+    advantage = jnp.sum(made.advantage * h.channel_weights, axis=-1) if spec.channels else made.advantage
+    fields = [log_prob, rollout.value, made.target, made.valid, rollout.first, advantage]
+    if spec.estimate == "vtrace":
+        fields = [made.weight, *fields]
     columns = [field[..., None] if field.ndim == advantage.ndim else field for field in fields]
     data = jnp.concatenate([rollout.action, *columns], axis=-1)
     if spec.network.memory:
@@ -71,13 +73,23 @@ def batch_of(spec: PPOSpec, train: TrainState, rollout: Rollout, advantages: jax
     return Batch(obs, data, memory)
 
 
+def _log_prob(spec: PPOSpec, train: TrainState, rollout: Rollout) -> jax.Array:
+    """The log-probabilities of actions by the policy that is learning, which acted."""
+    weights = networks.grouped(spec.network, train.adam.weights)
+    outputs, action = jnp.moveaxis(rollout.outputs, -1, 0), jnp.moveaxis(rollout.action, -1, 0)
+    return spec.actions.log_prob_and_entropy(weights, outputs, action)[0]
+
+
 def step_data(spec: PPOSpec, data: jax.Array) -> StepData:
     """What stands behind the action in a minibatch's data [field, …]."""
     fields, channels = data[spec.actions.width :], len(spec.channels)
+    weight: Any = ()
+    if spec.estimate == "vtrace":
+        weight, fields = fields[0], fields[1:]
     if not channels:
-        return StepData(*fields)
+        return StepData(*fields)._replace(weight=weight)
     log_prob, value, target = fields[0], fields[1 : 1 + channels], fields[1 + channels : 1 + 2 * channels]
-    return StepData(log_prob, value, target, *fields[1 + 2 * channels :])
+    return StepData(log_prob, value, target, *fields[1 + 2 * channels :])._replace(weight=weight)
 
 
 def row_shape(spec: PPOSpec) -> tuple[int, ...]:
@@ -96,11 +108,17 @@ def gathered(spec: PPOSpec, batch: Batch, order: jax.Array, h: Traced) -> tuple[
 
 
 def _normalised(spec: PPOSpec, data: jax.Array, h: Traced) -> jax.Array:
-    """The advantages of each minibatch [minibatch, …], with mean 0 and deviation 1 if that is asked for."""
+    """The advantages of each minibatch [minibatch, …], with mean 0 and deviation 1 if that is asked for.
+
+    Steps count by their weights, if they have any, so advantages are centred before they are weighted: what is learnt from has
+    no bias towards all actions that were taken.
+    """
     valid, _, advantage = (data[:, place] for place in (-3, -2, -1))  # as they stand in `StepData`
     valid = valid if spec.masked else jnp.ones_like(valid)
+    if spec.estimate == "vtrace":
+        valid = valid * data[:, spec.actions.width]
     axes = tuple(range(1, advantage.ndim))
-    number = jnp.maximum(jnp.sum(valid, axis=axes, keepdims=True), 1)
+    number = jnp.maximum(jnp.sum(valid, axis=axes, keepdims=True), TINY if spec.estimate == "vtrace" else 1)
     mean = jnp.sum(advantage * valid, axis=axes, keepdims=True) / number
     variance = jnp.sum(jnp.square(advantage - mean) * valid, axis=axes, keepdims=True) / number
     return jnp.where(h.normalize_advantage > 0, (advantage - mean) / (jnp.sqrt(variance) + TINY), advantage)

@@ -21,6 +21,9 @@ class Rollout(NamedTuple):
     `follows` is 1 where the next row's value is that of the state after this one, so that it is bootstrapped from; `ends`
     is 1 where an episode ended; `extra` is the discounted value beyond a time limit where the next row does not hold it.
     `first` is 1 in the first step of an episode, `valid` 0 where an env was reset instead of stepped.
+
+    Where an older policy may have acted (`PPOSpec.lagged`), `log_prob` of the actions was recorded then, and `log_ratio` is how
+    much likelier they are by now; otherwise both are (), and the `outputs` say all.
     """
 
     obs: Any
@@ -33,6 +36,8 @@ class Rollout(NamedTuple):
     ends: Any
     first: Any
     valid: Any
+    log_prob: Any = ()
+    log_ratio: Any = ()
 
 
 def discounts(h: Traced) -> Any:

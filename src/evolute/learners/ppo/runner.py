@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from evolute.core.order import Lineup, Match, Ref
@@ -42,6 +43,8 @@ class TurnResult(NamedTuple):
     stats: TurnStats
     error: str | None = None
     matches: tuple[Match, ...] = ()
+    metrics: Mapping[str, float] = MappingProxyType({})
+    """What else there is to tell: of the pace, and results of games."""
 
 
 Runner = kit_runner.Runner[PPOSpec, MemberState, Assignment, TurnResult]

@@ -1,4 +1,4 @@
-"""PPO's settings in one table: what each means, its limits, and how a range over it is evolved."""
+"""The settings of PPO and of learners on its parts: what each means, its limits, and how a range over it is evolved."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ Share = Annotated[float, Ge(0), Le(1)]
 Number = Annotated[int, Gt(0)]
 Steps = Annotated[int, BeforeValidator(count), Ge(0)]
 
+Correct = Literal["auto", "none", "vtrace"]
 Augmentation = Literal["none", "crop", "random_conv", "grayscale", "flip", "rotate", "cutout", "cutout_color", "color_jitter"]
 
 
@@ -46,6 +47,8 @@ class Traced(NamedTuple):
     epochs: Any
     augmentation: Any
     augmentation_weight: Any
+    rho_bar: Any
+    c_bar: Any
     channel_weights: Any = ()
     channel_discounts: Any = ()
     teacher_weight: Any = ()
@@ -76,20 +79,18 @@ SHAPES = ("envs", "unroll", "minibatches", *ARCHITECTURE)
 
 
 @dataclass(frozen=True)
-class PPOSettings:
-    """How PPO trains. Those of Traced can be ranges at no cost; a range over one of SHAPES makes one cohort per value."""
+class OnPolicySettings:
+    """What learners on PPO's parts share. Those of Traced can be ranges at no cost; a range over one of SHAPES makes one cohort
+    per value."""
 
     lr: Annotated[Natural, doc("learning rate of Adam")] = 3e-4
     anneal: Annotated[Steps, doc("steps over which the learning rate falls linearly to zero; 0: constant")] = 0
     discount: Annotated[Share, doc("discount factor")] = 0.99
     discount_: Annotated[
-        Mapping[str, Share], doc("discount factor of a reward channel (`discount.NAME` for short); by default `ppo.discount`")
+        Mapping[str, Share],
+        doc("discount factor of a reward channel (`discount.NAME` for short); by default the learner's `discount`"),
     ] = field(default_factory=dict)
-    gae_lambda: Annotated[Share, doc("lambda of generalised advantage estimation (GAE)")] = 0.95
-    clip: Annotated[Positive, doc("PPO clip range")] = 0.2
-    value_clip: Annotated[Natural, doc("clip range of the value; 0: no clipping")] = 0.0
     entropy: Annotated[Natural, doc("weight of the entropy bonus")] = 0.0
-    value_weight: Annotated[Natural, doc("weight of the value loss")] = 0.5
     max_grad_norm: Annotated[Positive, doc("global gradient-norm clip")] = 0.5
     adam_eps: Annotated[Positive, doc("epsilon of Adam")] = 1e-5
     reward: Annotated[
@@ -100,10 +101,6 @@ class PPOSettings:
     normalize_obs: Annotated[bool, doc("normalise observations by their running mean and deviation")] = False
     normalize_reward: Annotated[bool, doc("divide rewards by the running deviation of returns, those of each channel")] = False
     normalize_advantage: Annotated[bool, doc("normalise advantages in each minibatch")] = True
-    epochs: Annotated[Number, doc("epochs over each rollout")] = 4
-    augmentation: Annotated[Augmentation, doc("image augmentation of DrAC's regularisation")] = "none"
-    augmentation_weight: Annotated[Natural, doc("weight of DrAC's loss")] = 0.1
-    minibatches: Annotated[Number, Evolves.LISTED, doc("minibatches in each epoch")] = 4
     envs: Annotated[Number, Evolves.LISTED, doc("environments of each member")] = 8
     unroll: Annotated[Number, Evolves.LISTED, doc("steps of each environment in a rollout")] = 128
     network: Annotated[
@@ -111,8 +108,8 @@ class PPOSettings:
         doc("mlp, cnn (Atari/MinAtar) or impala; auto: by the observation's shape"),
     ] = "auto"
     widths: Annotated[tuple[Number, ...], MinLen(1), Evolves.LISTED, doc("units of the dense layers")] = (64, 64)
-    width: Annotated[int, Ge(0), Evolves.LISTED, doc("units of each dense layer, instead of `ppo.widths`; 0: as that says")] = 0
-    depth: Annotated[int, Ge(0), doc("number of dense layers, instead of `ppo.widths`; 0: as that says")] = 0
+    width: Annotated[int, Ge(0), Evolves.LISTED, doc("units of each dense layer, instead of `widths`; 0: as that says")] = 0
+    depth: Annotated[int, Ge(0), doc("number of dense layers, instead of `widths`; 0: as that says")] = 0
     spectral: Annotated[
         bool,
         doc("spectral normalisation: dense layers before the heads are divided by their largest singular value"),
@@ -130,12 +127,22 @@ class PPOSettings:
         doc("standard deviation of continuous actions: constant is learnt as one value, state depends on the observation"),
     ] = "constant"
     squash: Annotated[bool, doc("bound continuous actions by tanh; otherwise they are clipped")] = False
-    teacher_policy: Annotated[
-        Natural, Evolves.NEVER, doc("weight of the divergence from the teacher's policy, in turns with a teacher")
-    ] = 5.0
-    teacher_value: Annotated[Natural, Evolves.NEVER, doc("weight of the squared distance to the teacher's values")] = 0.0
-    teacher_lr: Annotated[Natural, Evolves.NEVER, doc("learning rate in turns with a teacher")] = 1e-3
-    teacher_epochs: Annotated[Number, Evolves.NEVER, doc("epochs over each rollout in turns with a teacher")] = 10
+    pace: Annotated[
+        Literal["auto", "step", "rollout", "free"],
+        Evolves.NEVER,
+        doc(
+            "environments on the host: all wait for each step, each goes at its own pace and waits for the update (rollout), "
+            "or none ever waits (free); auto: step, rollout with actors or ahead, free in games that do not wait themselves"
+        ),
+    ] = "auto"
+    ahead: Annotated[
+        int,
+        Ge(0),
+        Le(1),
+        Evolves.NEVER,
+        doc("1: sample each rollout while the last one is learnt from, so that it lags by 1"),
+    ] = 0
+    max_lag: Annotated[Number, Evolves.NEVER, doc("pace=free: drop fragments that more updates than this lie behind")] = 8
     fitness: Annotated[
         Literal["training", "evaluation"],
         Evolves.NEVER,
@@ -156,7 +163,40 @@ class PPOSettings:
     ] = "auto"
 
 
-def flat(settings: PPOSettings) -> dict[str, Any]:
+@dataclass(frozen=True)
+class CriticSettings(OnPolicySettings):
+    """What learners with a value network share besides."""
+
+    gae_lambda: Annotated[Share, doc("lambda of generalised advantage estimation (GAE)")] = 0.95
+    value_weight: Annotated[Natural, doc("weight of the value loss")] = 0.5
+    correct: Annotated[
+        Correct,
+        Evolves.NEVER,
+        doc("correct for rollouts of an older policy: none, or by V-trace; auto: V-trace with pace=free"),
+    ] = "auto"
+    rho_bar: Annotated[Positive, doc("V-trace: limit of a step's weight")] = 1.0
+    c_bar: Annotated[Natural, doc("V-trace: limit of what a step passes on of those after it")] = 1.0
+
+
+@dataclass(frozen=True)
+class PPOSettings(CriticSettings):
+    """How PPO trains."""
+
+    clip: Annotated[Positive, doc("PPO clip range")] = 0.2
+    value_clip: Annotated[Natural, doc("clip range of the value; 0: no clipping")] = 0.0
+    epochs: Annotated[Number, doc("epochs over each rollout")] = 4
+    augmentation: Annotated[Augmentation, doc("image augmentation of DrAC's regularisation")] = "none"
+    augmentation_weight: Annotated[Natural, doc("weight of DrAC's loss")] = 0.1
+    minibatches: Annotated[Number, Evolves.LISTED, doc("minibatches in each epoch")] = 4
+    teacher_policy: Annotated[
+        Natural, Evolves.NEVER, doc("weight of the divergence from the teacher's policy, in turns with a teacher")
+    ] = 5.0
+    teacher_value: Annotated[Natural, Evolves.NEVER, doc("weight of the squared distance to the teacher's values")] = 0.0
+    teacher_lr: Annotated[Natural, Evolves.NEVER, doc("learning rate in turns with a teacher")] = 1e-3
+    teacher_epochs: Annotated[Number, Evolves.NEVER, doc("epochs over each rollout in turns with a teacher")] = 10
+
+
+def flat(settings: OnPolicySettings) -> dict[str, Any]:
     """The settings by their names, with each entry of a group as one of its own: `reward.goal`."""
     values: dict[str, Any] = {}
     for name, value in vars(settings).items():

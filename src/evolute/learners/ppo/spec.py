@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 
@@ -13,7 +13,10 @@ from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.actions import Distribution, actions_of
 from evolute.learners.kit.networks import Network
 from evolute.learners.kit.torsos import Kind
-from evolute.learners.ppo.settings import PPOSettings
+from evolute.learners.ppo.settings import OnPolicySettings
+
+Estimate = Literal["gae", "vtrace", "returns"]
+Objective = Literal["clip", "gradient"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,12 @@ class PPOSpec:
     """Whom it imitates while it learns."""
     native: bool = False
     """Whether minibatches go through machine code of our own."""
+    estimate: Estimate = "gae"
+    """What advantages and targets of the value are estimated by."""
+    objective: Objective = "clip"
+    """What the policy's loss is: PPO's clipped ratio, or the policy gradient."""
+    lagged: bool = False
+    """Whether rollouts may be an older policy's: then log-probabilities are those recorded when it acted."""
 
     @property
     def network(self) -> Network:
@@ -71,8 +80,12 @@ def spec_of(
     masked: bool,
     legal: bool = False,
     channels: tuple[str, ...] = (),
+    section: str = "ppo",
 ) -> PPOSpec:
-    """The spec for an environment under these settings, without machine code; raises ValueError where they do not fit."""
+    """The spec for an environment under these settings, without machine code; raises ValueError where they do not fit.
+
+    `section` is where users find them.
+    """
     envs, unroll, minibatches = hparams["envs"], hparams["unroll"], hparams["minibatches"]
     whole = envs if hparams["memory"] else envs * unroll
     if whole % minibatches:
@@ -81,9 +94,9 @@ def spec_of(
             if hparams["memory"]
             else f"{envs} x {unroll} steps"
         )
-        raise ValueError(f"ppo.minibatches={minibatches}: {what} cannot be cut into that many equal parts")
+        raise ValueError(f"{section}.minibatches={minibatches}: {what} cannot be cut into that many equal parts")
     actions = actions_of(space, std=hparams["std"], squash=hparams["squash"], legal=legal)
-    network = replace(_network(observations, actions, hparams), channels=len(channels))
+    network = replace(_network(observations, actions, hparams, section), channels=len(channels))
     augmented = hparams["augmentation"] != "none"
     if augmented:
         _check_augmented(observations, network)
@@ -99,20 +112,24 @@ def _check_augmented(observations: gymnasium.Space[Any], network: Network) -> No
         )
 
 
-def _network(observations: gymnasium.Space[Any], actions: Distribution, hparams: Mapping[str, Any]) -> Network:
+def _network(observations: gymnasium.Space[Any], actions: Distribution, hparams: Mapping[str, Any], section: str) -> Network:
     shape = tuple(observations.shape or ())
     asked = hparams["network"]
     kind: Kind = asked if asked != "auto" else "cnn" if len(shape) == 3 else "mlp"
     if kind != "mlp" and len(shape) != 3:
-        raise ValueError(f"ppo.network={kind} is for images [height, width, channel], and observations are {observations}")
+        raise ValueError(
+            f"{section}.network={kind} is for images [height, width, channel], and observations are {observations}"
+        )
     if kind == "mlp":
         shape = (math.prod(shape),)
     shared = hparams["shared"]
     if shared is None:
         shared = kind != "mlp" or hparams["memory"] > 0
     if hparams["memory"] and not shared:
-        raise ValueError("ppo.shared=false does not go with ppo.memory: policy and value share the recurrent layer")
-    widths = _widths(hparams)
+        raise ValueError(
+            f"{section}.shared=false does not go with {section}.memory: policy and value share the recurrent layer"
+        )
+    widths = _widths(hparams, section)
     return Network(
         shape,
         actions.outputs,
@@ -126,11 +143,12 @@ def _network(observations: gymnasium.Space[Any], actions: Distribution, hparams:
     )
 
 
-def _widths(hparams: Mapping[str, Any]) -> tuple[int, ...]:
+def _widths(hparams: Mapping[str, Any], section: str) -> tuple[int, ...]:
     """The units of the dense layers: as a list says, or as many layers of one width."""
     widths, width, depth = tuple(hparams["widths"]), hparams["width"], hparams["depth"]
     if not width and not depth:
         return widths
-    if widths != PPOSettings.widths:
-        raise ValueError(f"ppo.widths={list(widths)} does not go with ppo.width and ppo.depth: set either, not both")
+    if widths != OnPolicySettings.widths:
+        both = f"{section}.width and {section}.depth"
+        raise ValueError(f"{section}.widths={list(widths)} does not go with {both}: set either, not both")
     return (width or widths[0],) * (depth or len(widths))

@@ -13,7 +13,7 @@ from evolute.learners.kit import adam, networks
 from evolute.learners.kit.adam import AdamState
 from evolute.learners.kit.weights import Weights
 from evolute.learners.ppo.augment import augmented
-from evolute.learners.ppo.gae import advantages
+from evolute.learners.ppo.estimates import estimated
 from evolute.learners.ppo.loss import LOSSES, Predictions, loss, reported
 from evolute.learners.ppo.minibatches import Batch, Minibatch, batch_of, coprimes, gathered, row_shape, step_data
 from evolute.learners.ppo.rollout import Rollout
@@ -41,7 +41,7 @@ def improve(
     `memory` is that before the rollout, `teacher` are the targets of a teacher [time, env, column], if there is one.
     """
     left = jnp.where(h.anneal > 0, jnp.maximum(1 - train.steps / jnp.maximum(h.anneal, 1), 0), 1)
-    batch = batch_of(spec, train, rollout, advantages(rollout, last_value, h), memory, h)
+    batch = batch_of(spec, train, rollout, estimated(spec, rollout, last_value, h), memory, h)
     if spec.teacher is not None:
         batch = batch._replace(teacher=teacher.reshape((spec.batch, -1)))
     state, losses = _learn(spec, train.adam, batch, h, h.lr * left, key)
@@ -102,7 +102,9 @@ def _predictions_and_vjp(
     if spec.native:
         from evolute.learners.kit.native import dense  # needs llvmlite, an extra
 
-        predictions, vjp = jax.vjp(lambda weights: Predictions(*dense.predict(spec.network, weights, minibatch.obs)), weights)
+        predictions, vjp = jax.vjp(
+            lambda weights: Predictions(*dense.predict_twins(spec.network, weights, minibatch.obs)), weights
+        )
         return predictions, lambda gradients: vjp(gradients)[0]
     parts = networks.grouped(spec.network, weights)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ from evolute.core.population import Population, Turn, best
 from evolute.core.space import Space
 from evolute.core.steering import Steering
 from evolute.report.data.evaluation import evaluation_data, score_hints
+from evolute.report.data.front import front_rows
 from evolute.report.data.generations import generation_data
 from evolute.report.data.members import member_row
 from evolute.report.data.proposals import proposals
@@ -38,6 +40,9 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "members": [member_row(member) for member in run.population.members],
         "proposals": proposals(run.population),
         "generations": generation_data(TurnTable.read(run.folder)) if _has_generations(run.population) else [],
+        "objectives": list(run.meta.objectives),
+        "front": front_rows(run.population),
+        "archive": [list(ref) for ref in run.population.archive],
         "best": None,
         "hints": [],
         "ratings": ratings(run),
@@ -70,6 +75,7 @@ def agent(one: Agent) -> dict[str, Json]:
         "member": one.member,
         "turn": one.turn.ref.turn,
         "score": one.score,
+        "objectives": list(one.objectives),
         "steps": one.turn.steps,
         "metrics": dict(one.turn.report.metrics),
         "hparams": dict(one.hparams),
@@ -127,12 +133,16 @@ def disk(run: Run) -> dict[str, int]:
 
 
 def retained_at_most(identity: Json, size: int) -> int:
-    """How many states are needed besides: a pool of opponents, candidates that wait for the end of a rung, and what members
-    that do not wait for each other have of a shared buffer."""
+    """How many states are needed besides: a pool of opponents, an archive, candidates that wait for the end of a rung, and what
+    members that do not wait for each other have of a shared buffer."""
     pool = identity.get("opponents.capacity", 0) if identity.get("opponents") else 0
     _, learning = identity.get("learner") or (None, dict[str, Json]())
     shared = size * (size - 1) if learning.get("inherit_buffer") == "share" and identity.get("mode") == "async" else 0
     name, settings = identity.get("strategy") or (None, dict[str, Json]())
+    if name in ("ga", "nsga2"):
+        return int(pool) + shared + int(settings.get("archive") or size)
+    if name == "map_elites":
+        return int(pool) + shared + math.prod(int(count) for _, _, count in settings["cells"].values())
     if name != "bg_pbt":
         return int(pool) + shared
     counts = settings.get("candidates") or 3 * size

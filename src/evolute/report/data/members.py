@@ -18,6 +18,7 @@ class MemberRow(TypedDict):
     turns: int
     steps: int
     score: float | None
+    objectives: list[float | None]
     hparams: dict[str, Json]
     weights: str
     failed: bool
@@ -30,7 +31,8 @@ def member_row(member: Member) -> MemberRow:
     order = member.running or (None if last is None else last.order)
     error = last.report.reason if last is not None and last.failed else None
     score = None if member.latest is None else member.latest.score
-    return _row(member.slot, order, turns=member.turns, steps=member.steps, score=score, error=error)
+    row = _row(member.slot, order, turns=member.turns, steps=member.steps, score=score, error=error)
+    return {**row, "objectives": [] if member.latest is None else list(member.latest.objectives)}
 
 
 def table_row(table: TurnTable, slot: int) -> MemberRow:
@@ -41,7 +43,7 @@ def table_row(table: TurnTable, slot: int) -> MemberRow:
     running = table.running.get(slot)
     if last is None:
         return _row(slot, running, turns=0, steps=0, score=score, error=None)
-    return _row(
+    row = _row(
         slot,
         running or table.order(last),
         turns=int(table.turn[last]) + 1,
@@ -49,6 +51,8 @@ def table_row(table: TurnTable, slot: int) -> MemberRow:
         score=score,
         error=table.reason(last),
     )
+    reached = [] if latest is None or not table.objectives.size else table.objectives[latest].tolist()
+    return {**row, "objectives": [value if is_number(value) else None for value in reached]}
 
 
 def _row(slot: int, order: Order | None, *, turns: int, steps: int, score: float | None, error: str | None) -> MemberRow:
@@ -57,6 +61,7 @@ def _row(slot: int, order: Order | None, *, turns: int, steps: int, score: float
         "turns": turns,
         "steps": steps,
         "score": score,
+        "objectives": [],
         "hparams": {} if order is None else dict(order.hparams),
         "weights": "" if order is None else _weights(order),
         "failed": error is not None,

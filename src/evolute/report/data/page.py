@@ -5,6 +5,7 @@ from __future__ import annotations
 from evolute.core.order import Json
 from evolute.report import formats
 from evolute.report.data.evaluation import evaluation_data
+from evolute.report.data.front import front_text
 from evolute.report.data.generations import compiling, spent
 from evolute.report.data.hints import hints
 from evolute.report.data.members import table_row
@@ -31,6 +32,9 @@ def page_data(table: TurnTable) -> dict[str, Json]:
         "strategy": str(table.meta.strategy),
         "env": table.meta.identity.get("env"),
         "best": None if best is None else {"member": int(table.member[best]), "score": short(float(table.score[best]))},
+        "objectives": list(table.meta.objectives),
+        "front": [int(table.member[row]) for row in table.front if table.latest.get(int(table.member[row])) == row],
+        "front_text": _front_text(table),
         **evaluation_data(table.meta, None if best is None else table.ref(best)),
         "hparams": list(table.space),
         "hints": hints(table),
@@ -73,11 +77,18 @@ def _member(table: TurnTable, slot: int) -> dict[str, Json]:
     return {
         "member": slot,
         "score": None if row["score"] is None else short(row["score"]),
+        "objectives": [None if value is None else short(value) for value in row["objectives"]]
+        or [None] * len(table.meta.objectives),
         "turns": row["turns"],
         "steps": row["steps"],
         "weights": f"failed: {row['error']}" if row["failed"] else row["weights"],
         "values": [plain(row["hparams"].get(name)) for name in table.space],
     }
+
+
+def _front_text(table: TurnTable) -> str:
+    points = table.objectives[table.front].tolist() if table.front else []
+    return front_text(table.meta.objectives, points) if table.meta.objectives else ""
 
 
 def _schedule(table: TurnTable) -> list[list[Json]]:

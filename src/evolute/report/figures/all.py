@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evolute.report.figures import diversity, games, generations, importance, metrics, model, speed
+from evolute.report.figures import cells, diversity, front, games, generations, importance, metrics, model, speed
 from evolute.report.figures.chart import Chart
 from evolute.report.figures.curves import by_line, by_member
 from evolute.report.figures.family import tree
@@ -15,6 +15,8 @@ def sections(table: TurnTable) -> dict[str, list[Chart]]:
     if not len(table):
         return {}
     return {
+        "Front": front.charts(table),
+        "Elites": cells.charts(table),
         "Learning": [by_line(table), by_member(table)],
         "Games": games.charts(table),
         "The learner's metrics": metrics.charts(table),

@@ -29,6 +29,7 @@ class Series:
     """Points that belong together; `spread` is how far each may be off, `texts` say more about each.
 
     Cells have `values` from -1 to 1, which are their colours, and `labels`, which stand in them where there is room.
+    A page draws a point's `lines`, its x and y values, when it is clicked, with its `stories` and a link to its member's page.
     """
 
     name: str
@@ -40,6 +41,9 @@ class Series:
     texts: Sequence[str] = ()
     values: Sequence[float] = ()
     labels: Sequence[str] = ()
+    members: Sequence[int] = ()
+    lines: Sequence[tuple[Sequence[float], Sequence[float]]] = ()
+    stories: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,11 @@ def to_json(chart: Chart) -> dict[str, Any]:
                 **({"values": [short(value) for value in series.values]} if len(series.values) else {}),
                 **({"labels": list(series.labels)} if len(series.labels) else {}),
                 **({"texts": list(series.texts)} if len(series.texts) else {}),
+                **({"members": list(series.members)} if len(series.members) else {}),
+                **(
+                    {"lines": [[list(map(short, ends)) for ends in line] for line in series.lines]} if len(series.lines) else {}
+                ),
+                **({"stories": list(series.stories)} if len(series.stories) else {}),
             }
             for series in chart.series
         ],

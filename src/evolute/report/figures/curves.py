@@ -103,6 +103,8 @@ def score_label(table: TurnTable) -> str:
     """What the score is, and that a minimised metric is shown with its sign flipped."""
     if table.deviations:
         return "rating"
+    if table.meta.objectives:
+        return "sum of the objectives"
     name = str(table.meta.identity.get("score", "score"))
     return f"score (minus {name[1:]})" if name.startswith("-") else "score" if name == "score" else f"score ({name})"
 

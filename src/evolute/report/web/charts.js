@@ -93,7 +93,9 @@ const Charts = (() => {
   }
 
   class Chart {
-    constructor(spec) {
+    // `link` gives the address of a member's page, where there are such pages.
+    constructor(spec, link) {
+      this.link = link;
       this.element = create("section", { className: "chart" });
       this.element.dataset.key = spec.key;
       this.title = create("h3");
@@ -103,17 +105,21 @@ const Charts = (() => {
       this.note = create("p", { className: "note" });
       this.tip = create("div", { className: "tip", hidden: true });
       this.frame = create("div", { className: "frame" }, this.canvas, this.tip);
-      this.element.append(this.title, this.frame, this.legend, this.note);
+      this.story = create("p", { className: "story", hidden: true });
+      this.element.append(this.title, this.frame, this.story, this.legend, this.note);
       this.canvas.addEventListener("mousemove", (event) => this.hover(event));
       this.canvas.addEventListener("mouseleave", () => this.leave());
+      this.canvas.addEventListener("click", (event) => this.pick(event.offsetX, event.offsetY));
       this.observer = new ResizeObserver(() => this.draw());
       this.observer.observe(this.frame);
-      this.near = null;
+      this.near = this.picked = null;
       this.update(spec);
     }
 
     update(spec) {
       this.spec = spec;
+      this.picked = null;
+      this.story.hidden = true;
       this.title.textContent = spec.title;
       this.note.textContent = spec.note || "";
       this.canvas.setAttribute("aria-label", `${spec.title}: ${spec.y.label} over ${spec.x.label || "names"}`);
@@ -168,11 +174,12 @@ const Charts = (() => {
       const slanted = bars && longest > 24 && longest > width / spec.x.categories.length - 20;
       const box = { left: 0, right: width - 12, top: 10, bottom: height - (slanted ? 90 : 42) };
       const spreads = spec.series.filter((series) => series.spread).map((series) => series.y.flatMap((y, at) => y === null ? [] : [y - series.spread[at], y + series.spread[at]]));
-      const ys = scale(spec.y, [...spec.series.map((series) => series.y), ...spreads], box.bottom, box.top, 0.04, bars, this.cells);
+      const traced = this.picked === null ? [[], []] : spec.series[this.picked.at].lines[this.picked.k];
+      const ys = scale(spec.y, [...spec.series.map((series) => series.y), ...spreads, traced[1]], box.bottom, box.top, 0.04, bars, this.cells);
       const wide = Math.max(56, Math.min(this.cells && width > 480 ? 220 : 150, Math.max(...ys.ticks.map(([, text]) => context.measureText(text).width)) + 30));
       box.left = wide;
       this.box = box;
-      const xs = scale(spec.x, spec.series.map((series) => series.x), box.left, box.right, bars ? 0.03 : 0.01, false, this.cells);
+      const xs = scale(spec.x, [...spec.series.map((series) => series.x), traced[0]], box.left, box.right, bars ? 0.03 : 0.01, false, this.cells);
       Object.assign(this, { px: xs.place, py: ys.place });
       context.clearRect(0, 0, width, height);
       context.strokeStyle = grid;
@@ -214,6 +221,7 @@ const Charts = (() => {
         this.band(context, series);
       });
       for (const at of this.order) this.stroke(context, at, ink, crowd > 40 ? 0.35 : crowd > 12 ? 0.6 : 0.85);
+      if (this.picked !== null) this.trace(context, ink);
       if (this.near !== null && this.near.at < spec.series.length) this.mark(context);
       context.restore();
     }
@@ -289,6 +297,30 @@ const Charts = (() => {
       known.reverse().forEach((k) => edge(k, -1));
       context.closePath(); context.fill();
       context.globalAlpha = before;
+    }
+
+    // The line of descent of the point that was clicked, from fresh weights on.
+    trace(context, ink) {
+      const [xs, ys] = this.spec.series[this.picked.at].lines[this.picked.k];
+      context.strokeStyle = context.fillStyle = ink;
+      context.lineWidth = 1.6;
+      context.beginPath();
+      xs.forEach((x, k) => context.lineTo(this.px(x), this.py(ys[k])));
+      context.stroke();
+      xs.forEach((x, k) => { context.beginPath(); context.arc(this.px(x), this.py(ys[k]), k === xs.length - 1 ? 5 : 2, 0, 7); context.fill(); });
+    }
+
+    pick(x, y) {
+      const near = this.px ? this.nearest(x, y) : null;
+      const series = near === null ? null : this.spec.series[near.at];
+      this.picked = series !== null && series.lines ? near : null;
+      this.story.hidden = this.picked === null;
+      if (this.picked !== null) {
+        const member = series.members[near.k];
+        const page = this.link ? [" – ", create("a", { href: this.link(member), textContent: `page of member ${member}` })] : [];
+        this.story.replaceChildren(series.stories[near.k], ...page);
+      }
+      this.draw();
     }
 
     mark(context) {

@@ -4,8 +4,9 @@ const RunPage = (() => {
   const { Chart, create, number, sortable } = Charts;
 
   function members(run) {
-    const columns = ["member", "score", "turns", "steps", "weights", ...run.hparams];
-    return [columns, run.members.map((one) => [one.member, one.score, one.turns, one.steps, one.weights, ...one.values])];
+    const several = run.objectives.length > 0;
+    const columns = ["member", ...(several ? run.objectives : ["score"]), "turns", "steps", "weights", ...run.hparams];
+    return [columns, run.members.map((one) => [one.member, ...(several ? one.objectives : [one.score]), one.turns, one.steps, one.weights, ...one.values])];
   }
 
   class Page {
@@ -13,6 +14,7 @@ const RunPage = (() => {
     constructor(root, run, link) {
       this.root = root;
       this.run = run;
+      this.link = link;
       this.charts = new Map();
       this.head = create("header");
       this.hints = create("ul", { className: "hints" });
@@ -20,7 +22,7 @@ const RunPage = (() => {
       this.plots = create("div");
       this.grids = new Map();
       const [columns, rows] = members(run);
-      const best = (row) => this.run.best !== null && row[0] === this.run.best.member;
+      const best = (row) => this.run.front.length ? this.run.front.includes(row[0]) : this.run.best !== null && row[0] === this.run.best.member;
       const cell = (value, column) => column === 0 ? create("a", { href: link(value), textContent: String(value) }) : null;
       this.table = sortable(columns, rows, { sort: 1, falling: true, mark: (row) => best(row), cell });
       this.schedule = create("div", { className: "scroll" });
@@ -45,7 +47,7 @@ const RunPage = (() => {
 
     update(run) {
       this.run = run;
-      const best = run.best === null ? "no member has a score yet" : `best: member ${run.best.member}, score ${number(run.best.score)}`;
+      const best = run.best === null ? "no member has a score yet" : run.front_text ? run.front_text : `best: member ${run.best.member}, score ${number(run.best.score)}`;
       this.head.replaceChildren(
         create("h1", { textContent: run.name }),
         create("p", {}, create("span", { className: `status ${run.status}`, textContent: run.status }),
@@ -59,7 +61,7 @@ const RunPage = (() => {
       for (const spec of run.charts) {
         const chart = this.charts.get(spec.key);
         if (chart) { chart.update(spec); continue; }
-        const made = new Chart(spec);
+        const made = new Chart(spec, this.link);
         this.charts.set(spec.key, made);
         this.grids.get(spec.section).append(made.element);
         made.draw();

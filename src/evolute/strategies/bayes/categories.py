@@ -77,8 +77,8 @@ def by_bandits(rounds: int, interval: int, resample: float = 1.0) -> Pick:
         places = {heir: np.array([arms[at] for arms in drawn.values()], dtype=np.int64) for at, heir in enumerate(heirs)}
         if resample < 1:
             for heir, own in places.items():
-                stays = rng.random(len(own)) >= resample
-                own[stays] = _inherited(layout, population, parents[heir])[stays]
+                same = rng.random(len(own)) >= resample
+                own[same] = _inherited(layout, population, parents[heir])[same]
         kept = {"weights": weights, "turns": [member.turns for member in population.members]}
         return Picked(places, kept if layout.categories else {}, _summary(layout, weights))
 

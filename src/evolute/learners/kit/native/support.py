@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -16,8 +17,9 @@ MAJOR = 0
 
 
 def applies(network: Network) -> bool:
-    """Whether machine code can train such networks on the devices in use: dense twins, on a CPU."""
-    return network.twin and not network.spectral and network.activation in ACTIVATIONS and jax.default_backend() == "cpu"
+    """Whether machine code can train such networks on the devices in use: a dense policy, alone or with its twin, on a CPU."""
+    dense = network.kind == "mlp" and not network.memory and (network.twin or not network.critic)
+    return dense and not network.spectral and network.activation in ACTIVATIONS and jax.default_backend() == "cpu"
 
 
 def missing() -> str | None:
@@ -29,6 +31,24 @@ def missing() -> str | None:
     if interface() is None:
         return f"this version of JAX ({jax.__version__}) has another foreign function interface; install an older or newer one"
     return None
+
+
+def chosen(code: str) -> str:
+    """The code that a run trains with, where the config may leave it open (auto)."""
+    return code if code != "auto" else "xla" if missing() else "native"
+
+
+def check(algorithm: str, *, native: bool) -> None:
+    """A run keeps to the code it began with, since other code gives other bits."""
+    if native and (reason := missing()):
+        raise ValueError(f"these networks are to be trained by machine code ({algorithm}.code=native), but {reason}")
+
+
+def advice(asked: str, code: str, networks: Iterable[Network]) -> list[str]:
+    """A word on what is missing if XLA trains networks for which there is machine code; runs that asked for XLA know it."""
+    if asked != "auto" or code != "xla" or not any(map(applies, networks)):
+        return []
+    return [f"training with XLA alone, which is slower than machine code: {missing()}"]
 
 
 @cache

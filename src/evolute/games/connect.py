@@ -1,0 +1,240 @@
+"""Games that are programs of their own, in any language: `connect:9000`, or `connect:COMMAND` for programs that we start.
+
+They speak the messages of `messages.py` over a socket on loopback. For a stage such a game is a Game like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import shutil
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from evolute.envs.adapter import Adapter, Library
+from evolute.envs.interface import HostEnv
+from evolute.games import messages
+from evolute.games.connection import PATIENCE, Connection, LostError
+from evolute.games.game import Game, Seat
+from evolute.games.hall import Hall, hall_at, hall_of
+from evolute.games.messages import Act, Ask, End, Failed, Hello, NonsenseError, Over, Play, Reward
+from evolute.games.table import GameError
+
+LIBRARY = Library((), None, "connect:9000", "games that are programs of their own, in any language")
+SINGLE = "reward"
+"""The name of the reward in a game without channels."""
+
+
+class ConnectedGame(Game):
+    """A game that connects to us: at the port `where`, or a program that the command `where` starts.
+
+    Each such program makes `games` connections. The first game has `wait` seconds to say hello.
+    """
+
+    def __init__(
+        self, where: str, *, plays: str | Sequence[str] | None = None, games: int = 1, wait: float = 60.0, stall: float = 60.0
+    ) -> None:
+        super().__init__(plays=plays)
+        self._where, self._games, self.stall = where, _positive("games", games), float(_positive("stall", stall))
+        self._hello = _in_thread(lambda: self._met(_positive("wait", wait)))
+        self.seats, self.channels, self.repeatable = self._hello.seats, self._hello.channels, self._hello.repeatable
+        self.legal = self._hello.legal
+        self.observation_space = _space(self._hello.observation_space)
+        self.action_space = _space(self._hello.action_space)
+
+    async def play(self, seats: Mapping[str, Seat], seed: int) -> Any:
+        hall = self._hall()
+        try:
+            connection = await hall.take()
+        except LostError as error:
+            raise GameError(str(error)) from error
+        try:
+            results = await self._episode(connection, seats, seed)
+        except (NonsenseError, LostError) as error:
+            words = f"{error}{await asyncio.to_thread(hall.last_words, connection)}"
+            await connection.refuse(words)
+            hall.drop(connection)
+            raise GameError(words) from error
+        except BaseException:
+            hall.drop(connection)
+            raise
+        hall.give_back(connection)
+        return results
+
+    async def _episode(self, connection: Connection, seats: Mapping[str, Seat], seed: int) -> Any:
+        assert connection.hello is not None
+        if _kind(connection.hello) != _kind(self._hello):
+            raise NonsenseError("the game says that it has other seats, channels or spaces than the first one that said hello")
+        await connection.send(Play(seed=seed, seats=[name for name in self.seats if self.plays is None or name in self.plays]))
+        async with _Answers(connection) as answers:
+            while True:
+                message, body = await answers.or_failure(connection.receive())
+                if isinstance(message, Over):
+                    return message.results
+                if isinstance(message, Failed):
+                    raise GameError(f"the game says: {message.why}")
+                if isinstance(message, Hello):
+                    raise NonsenseError("the game said hello again")
+                if message.seat not in seats:
+                    raise NonsenseError(f"there is no seat {message.seat!r}")
+                self._take(answers, seats[message.seat], message, body)
+
+    def _take(self, answers: _Answers, seat: Seat, message: Ask | Reward | End, body: bytes) -> None:
+        try:
+            match message:
+                case Ask():
+                    answers.ask(seat, messages.observation(message.obs, body), message.legal)
+                case Reward() if self.channels:
+                    seat.reward(**message.amounts)
+                case Reward():
+                    if list(message.amounts) != [SINGLE]:
+                        raise NonsenseError(f"rewards {', '.join(message.amounts)}: without channels there is one, {SINGLE!r}")
+                    seat.reward(message.amounts[SINGLE])
+                case End():
+                    obs = None if message.obs is None else messages.observation(message.obs, body)
+                    seat.end(obs, truncated=message.truncated)
+        except ValueError as error:
+            raise NonsenseError(str(error)) from error
+
+    def _hall(self) -> Hall:
+        return hall_at(int(self._where)) if self._where.isdecimal() else hall_of(self._where, self._games)
+
+    async def _met(self, wait: float) -> Hello:
+        """What the first game says of itself. A program that was only started for that is ended again."""
+        own = None if self._where.isdecimal() else Hall(0, None, _command(self._where))
+        hall = self._hall() if own is None else own
+        try:
+            async with asyncio.timeout(wait):
+                connection = await hall.take()
+        except TimeoutError as error:
+            reasons = f": {hall.refused[-1]}" if hall.refused else ""
+            words = "".join(f"; {program.last_words()}" for program in own.programs.values()) if own is not None else ""
+            raise ValueError(f"connect:{self._where}: no game said hello in {wait:g} s{reasons}{words}") from error
+        except LostError as error:
+            raise ValueError(f"connect:{self._where}: {error}") from error
+        finally:
+            if own is not None:
+                own.close()
+        assert connection.hello is not None
+        if own is None:
+            hall.give_back(connection)
+        else:
+            connection.close()
+        return connection.hello
+
+
+class _Answers:
+    """Sends the actions of seats that were asked, as they come. Leaving it ends questions, but no message is cut in two."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sends: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> _Answers:
+        return self
+
+    async def __aexit__(self, kind: object, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._sends and kind is None and (await asyncio.wait(self._sends, timeout=PATIENCE))[1]:
+            raise NonsenseError("the game does not read what it is sent")
+        for send in self._sends:
+            send.cancel()
+
+    def ask(self, seat: Seat, obs: Any, legal: Any) -> None:
+        """Ask a seat; if it is still thinking nothing but its lateness is noted."""
+        if seat.ask(obs, legal):
+            self._tasks.add(asyncio.get_running_loop().create_task(self._answer(seat)))
+
+    async def or_failure(self, coming: Any) -> Any:
+        """The next message; raises what sending an answer has raised meanwhile."""
+        receiving = asyncio.ensure_future(coming)
+        try:
+            while True:
+                done, _ = await asyncio.wait({receiving, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
+                for task in done & self._tasks:
+                    self._tasks.discard(task)
+                    task.result()
+                if receiving.done():
+                    return receiving.result()
+        finally:
+            receiving.cancel()
+
+    async def _answer(self, seat: Seat) -> None:
+        action = await seat.answer()
+        message = Act(seat=seat.name, action=np.asarray(action).tolist())
+        send = asyncio.get_running_loop().create_task(self._connection.send(message))
+        self._sends.add(send)
+        send.add_done_callback(self._sends.discard)
+        await asyncio.shield(send)
+
+
+def _command(where: str) -> list[str]:
+    words = shlex.split(where)
+    if not words or shutil.which(words[0]) is None:
+        raise ValueError(
+            f"connect:{where}: {words[0] if words else where!r} is no program that can be started; name a port, as in "
+            "connect:9000, or a command"
+        )
+    return words
+
+
+def _kind(hello: Hello) -> Hello:
+    """What a game says of itself, whoever says it."""
+    return hello.model_copy(update={"token": ""})
+
+
+def _space(said: messages.Box | messages.Discrete | messages.MultiDiscrete) -> gymnasium.Space[Any]:
+    match said:
+        case messages.Discrete():
+            return gymnasium.spaces.Discrete(said.n)
+        case messages.MultiDiscrete():
+            return gymnasium.spaces.MultiDiscrete(said.nvec)
+    low, high = (-np.inf if said.low is None else said.low), (np.inf if said.high is None else said.high)
+    if said.dtype == "u1":
+        low, high = max(0, int(low) if np.isfinite(low) else 0), min(255, int(high) if np.isfinite(high) else 255)
+    return gymnasium.spaces.Box(low, high, tuple(said.shape), np.uint8 if said.dtype == "u1" else np.float32)
+
+
+def _positive(name: str, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ValueError(f"connect.{name}={value}: must be a number above 0")
+    return value
+
+
+def _in_thread(make: Callable[[], Coroutine[Any, Any, Hello]]) -> Hello:
+    """Run a coroutine to its end, also where another loop is running."""
+    found: list[Hello] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            found.append(asyncio.run(make()))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return found[0]
+
+
+def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
+    """Games at a port, or of a command. `options` are those of ConnectedGame."""
+    if time_limit is not None or action_repeat > 1:
+        raise ValueError(f"connect:{name}: wrap.time_limit and wrap.action_repeat are for the game itself to do")
+    try:
+        return ConnectedGame(name, **options).host_env()
+    except TypeError as error:
+        raise ValueError(f"connect:{name} with the settings {dict(options)}: {error}") from error
+
+
+connect = Adapter(library=LIBRARY, ids=(), host=host)

@@ -1,0 +1,123 @@
+"""Acting for environments of which some are ready and others are not: one call for all members, of which the ready rows count.
+
+A call computes whole members, whoever is ready, with each row's noise of its own time. So a row's numbers do not depend on when
+the others are ready, and are those of `host_acting.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from evolute.core.protocols import Progress
+from evolute.learners.kit import acting, members, networks
+from evolute.learners.kit.acting import PolicySpec
+from evolute.learners.kit.actions import masked
+from evolute.learners.kit.evaluation import Player
+from evolute.learners.kit.host_acting import Acted, draw, log_probs
+from evolute.learners.kit.normalise import Moments
+from evolute.learners.kit.programs import Programs
+from evolute.learners.kit.stacking import padded
+
+Array = np.ndarray[Any, Any]
+
+
+class ReadyInputs(NamedTuple):
+    """What a member acts on, [env, …]: its weights, noise for this step, what it observes, and which rows are `ready`."""
+
+    weights: Any
+    moments: Moments
+    normalize_obs: Any
+    noise: Any
+    obs: Any
+    first: Any
+    ready: Any
+    legal: Any = None
+
+
+def _act(spec: PolicySpec, lagged: bool, acted: Acted, inputs: ReadyInputs, _: jax.Array) -> Acted:
+    """One member's actions. Rows that are not ready act in vain, and remember nothing of it."""
+    weights = networks.unpacked(spec.network, inputs.weights)
+    memory = acted.memory * (1 - inputs.first)[:, None]
+    obs = acting.preprocessing(spec, inputs.moments, inputs.normalize_obs)(inputs.obs)
+    if spec.network.memory:
+        outputs, memory = networks.policy(spec.network, weights, obs, memory)
+    else:
+        outputs = acting.outputs(spec, weights, obs)
+    outputs = masked(outputs, inputs.legal)
+    action = spec.actions.sample(weights, outputs, inputs.noise)
+    recorded = log_probs(spec, weights, outputs, action)[:, None] if lagged else outputs
+    memory = jnp.where(inputs.ready[:, None] > 0, memory, acted.memory)
+    return Acted(jnp.concatenate([action, recorded], axis=-1), memory)
+
+
+class PacedPolicy:
+    """Chooses the actions of all members' rows as they get ready; a row's noise is drawn for `unroll` steps of its own."""
+
+    def __init__(
+        self,
+        programs: Programs,
+        spec: PolicySpec,
+        *,
+        rows: int,
+        envs: int,
+        unroll: int,
+        keys: Array,
+        progress: Progress,
+        lagged: bool,
+    ) -> None:
+        self.programs, self.spec, self.rows, self.envs, self.progress = programs, spec, rows, envs, progress
+        self.capacity, self.lagged = members.capacity(rows), lagged
+        self.alone = not spec.image and jax.default_backend() == "cpu"
+        self.filled = np.array([rows], np.int32) if self.alone else members.spread(members.filled(rows))
+        self.width = spec.actions.width + (1 if lagged else spec.actions.outputs)
+        blank = np.zeros((self.capacity, envs, self.width), np.float32)
+        self.acted = self._placed(Acted(blank, np.zeros((self.capacity, envs, spec.network.units), np.float32)))
+        self.keys = members.spread(keys)
+        self._noise = members.spread(np.zeros((self.capacity, unroll, envs, spec.actions.noises), np.float32))
+        self.players: tuple[Any, Moments, Any] | None = None
+        self._program: Callable[..., Any] | None = None
+
+    def draw(self, number: int) -> Array:
+        """The noise of the rollout of this number, [member, time, env, …]."""
+        name = ("draw", self.spec, self.envs)
+        function = partial(draw, self.spec)
+        call = self.programs.call
+        self._noise = call(name, function, self.rows, self._noise, self.keys, np.int32(number), self.progress)
+        return np.array(self._noise)
+
+    def use(self, players: Player) -> None:
+        """Act with these weights from now on; `players` has a leading member axis, and is on the host."""
+        self.players = self._placed((players.weights, players.moments, players.normalize_obs))
+
+    def __call__(self, noise: Array, obs: Array, first: Array, ready: Array, legal: Array | None = None) -> Array:
+        """Actions, and what is recorded of them, side by side [member, env, …]; only those of `ready` rows mean anything."""
+        assert self.players is not None
+        allowed = None if legal is None else padded(legal, self.capacity)
+        obs, first, ready = (padded(array, self.capacity) for array in (obs, first, ready))
+        inputs = ReadyInputs(*self.players, noise, obs, first, ready, allowed)
+        arguments = (self.filled, self.acted, inputs, np.int32(0))
+        if self._program is None:
+            function, name = partial(_act, self.spec, self.lagged), ("act at pace", self.spec, self.lagged)
+            lift = members.on_one_device if self.alone else members.over_members
+            self._program = self.programs.compiled(name, function, arguments, self.progress, lift)
+        self.acted = self._program(*arguments)
+        return np.asarray(self.acted.action_outputs)[: self.rows]
+
+    @property
+    def memory(self) -> Array:
+        """The rows' memories, [member, env, unit]."""
+        return np.array(self.acted.memory)
+
+    def to_env(self, action_outputs: Array) -> Any:
+        """Actions [row, …] as environments take them."""
+        actions = self.spec.actions
+        return actions.to_env(action_outputs[..., : actions.width])
+
+    def _placed(self, tree: Any) -> Any:
+        return jax.device_put(tree, jax.local_devices()[0]) if self.alone else members.spread(tree)

@@ -66,6 +66,7 @@ def test_seats_at_a_free_pace_get_what_the_game_has_paid():
         assert metrics["episodes"] > 5
 
 
+@pytest.mark.slow("a repeatable game with legal actions, all together and at its own pace")
 def test_a_repeatable_game_gives_the_same_bits_at_any_pace_and_only_legal_actions_are_taken():
     made = learner("tests.learners.ppo.test_game_pace:Counting", **SMALL)
     assert made.repeatable

@@ -198,6 +198,7 @@ def test_advantages_are_centred_and_then_weighted():
     assert np.sum(counted * np.asarray(data.advantage)) == pytest.approx(0, abs=1e-4)
 
 
+@pytest.mark.slow("a whole update with V-trace, which on the policy's own actions is PPO's")
 def test_one_update_with_vtrace_on_own_actions_is_ppos():
     rng = np.random.default_rng(5)
     vector = networks.initial(TWO.network, rng)

@@ -258,6 +258,23 @@ def test_a_game_without_a_coroutine_or_without_questions_is_told_so():
             assert words in str(pool.failures[0])
 
 
+def test_a_game_that_breaks_outside_of_play_fails_its_rows():
+    class Broken(Limited):
+        @property
+        def seats(self):
+            if threading.current_thread() is threading.main_thread():
+                return ("player",)
+            raise OSError("no such table")
+
+        def close(self):
+            raise OSError("the lid is stuck")
+
+    with staged(Broken()) as pool:
+        assert np.isnan(pool.recv().reward).all()
+        assert "no such table" in str(pool.failures[0])
+    assert any("the lid is stuck" in words for words in pool.words)
+
+
 def test_what_is_legal_comes_with_the_question():
     check_async_game(Masked())
     with staged(Masked()) as pool:

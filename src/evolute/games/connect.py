@@ -6,6 +6,7 @@ They speak the messages of `messages.py` over a socket on loopback. For a stage 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shlex
 import shutil
 import threading
@@ -72,7 +73,7 @@ class ConnectedGame(Game):
         await connection.send(Play(seed=seed, seats=[name for name in self.seats if self.plays is None or name in self.plays]))
         async with _Answers(connection) as answers:
             while True:
-                message, body = await answers.or_failure(connection.receive())
+                message, body = await connection.receive()
                 if isinstance(message, Over):
                     return message.results
                 if isinstance(message, Failed):
@@ -150,29 +151,21 @@ class _Answers:
     def ask(self, seat: Seat, obs: Any, legal: Any) -> None:
         """Ask a seat; if it is still thinking nothing but its lateness is noted."""
         if seat.ask(obs, legal):
-            self._tasks.add(asyncio.get_running_loop().create_task(self._answer(seat)))
-
-    async def or_failure(self, coming: Any) -> Any:
-        """The next message; raises what sending an answer has raised meanwhile."""
-        receiving = asyncio.ensure_future(coming)
-        try:
-            while True:
-                done, _ = await asyncio.wait({receiving, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
-                for task in done & self._tasks:
-                    self._tasks.discard(task)
-                    task.result()
-                if receiving.done():
-                    return receiving.result()
-        finally:
-            receiving.cancel()
+            task = asyncio.get_running_loop().create_task(self._answer(seat))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, seat: Seat) -> None:
-        action = await seat.answer()
-        message = Act(seat=seat.name, action=np.asarray(action).tolist())
-        send = asyncio.get_running_loop().create_task(self._connection.send(message))
+        """Send a seat's action; where that fails the connection is lost, as whoever receives from it will hear."""
+        message = Act(seat=seat.name, action=np.asarray(await seat.answer()).tolist())
+        send = asyncio.get_running_loop().create_task(self._send(message))
         self._sends.add(send)
         send.add_done_callback(self._sends.discard)
         await asyncio.shield(send)
+
+    async def _send(self, message: Act) -> None:
+        with contextlib.suppress(LostError):
+            await self._connection.send(message)
 
 
 def _command(where: str) -> list[str]:

@@ -54,11 +54,17 @@ class Table:
         self._active = True
 
     async def run(self) -> None:
-        """Episodes without end."""
+        """Episodes without end; whatever goes wrong, the learner is not left waiting."""
         try:
             await self._play_on()
+        except Exception as error:
+            self._words.append(_last_words(error))
+            self._failed(self._words[-1])
         finally:
-            self._game.close()
+            try:
+                self._game.close()
+            except Exception as error:
+                self._words.append(_last_words(error))
 
     async def _play_on(self) -> None:
         strikes, number = 0, 0

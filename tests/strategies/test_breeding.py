@@ -172,3 +172,11 @@ def test_they_find_known_answers():
     assert ga_on_shubert(seed=0, members=30, turns=40) > 180
     assert nsga2_on("zdt1", seed=0, members=24, turns=70) > 0.1
     assert cells_filled(lambda plan: map_elites(plan, cells={"u": (0.0, 1.0, 10), "v": (0.0, 1.0, 10)}), 0, turns=60) > 80
+
+
+@pytest.mark.slow("a run with an archive in two processes ends as it does in one")
+def test_a_run_is_the_same_on_every_engine(tmp_path):
+    settings = {"preset": "tradeoff", "strategy": "nsga2", "population": 6, "stop": {"turns": 5}, "display": "none"}
+    evolute.run(**settings, folder=tmp_path / "inline")
+    evolute.run(**settings, engine="processes", workers=2, folder=tmp_path / "processes")
+    assert canonical(tmp_path / "processes") == canonical(tmp_path / "inline")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from evolute.engines.simulated import simulated
 from evolute.store.journal import Journal
 from evolute.strategies.bayes.weighed import rescored
 from evolute.strategies.controlled import Controlled
+from evolute.strategies.ipbt import ipbt
 from evolute.testing import check_strategy
 
 NUMBERS = Space({"lr": Float(1e-5, 1e-1, log=True), "mix": Float(0.0, 1.0)})
@@ -31,8 +33,9 @@ def test_strategies_keep_the_laws_with_several_objectives(name):
     check_strategy(getattr(strategies, name), lambda worker: simulated(worker, None), NUMBERS, sizes=(1, 4), objectives=True)
 
 
-def test_groups_keep_the_laws_with_several_objectives():
+def test_groups_and_restarts_keep_the_laws_with_several_objectives():
     check_strategy(strategies.mf_pbt, lambda worker: simulated(worker, None), sizes=(8,), objectives=True)
+    check_strategy(partial(ipbt, patience=1), lambda worker: simulated(worker, None), sizes=(4,), turns=20, objectives=True)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -56,7 +59,7 @@ def test_the_control_group_is_ahead_if_it_has_the_front_to_itself(ahead):
     first = tuple({"x": 0.9 if slot >= 4 else 0.1 + slot / 100} for slot in range(6))
     plan = Plan(space, 6, 1, 20, first, objectives=("a", "b"))
     inner = strategies.pbt(Plan(space, 4, 1, 20, first[:4], objectives=("a", "b")), explore="none")
-    _, decisions = trained(two_groups(ahead), Controlled(plan, inner, 2), plan, turns=10, seed=0)
+    _, decisions = trained(two_groups(ahead), Controlled(plan, inner, 2), plan, turns=14, seed=0)
     told = [order.why[CONTROL_AHEAD] for orders in decisions for order in orders if CONTROL_AHEAD in order.why]
     assert told == ([[5, None, None]] if ahead else [])
 
@@ -101,6 +104,7 @@ def test_a_run_with_objectives_goes_on_after_a_stop_as_if_nothing_had_happened(t
         ({"score": "a"}, "take the place of score=a"),
         ({"stop": {"score": 1.0}}, "no one score to stop at"),
         ({"pbt": {"exploit": "welch"}}, "welch tests the means of one score"),
+        ({"pbt": {"exploit": "significant"}}, "significant tests the means of one score"),
         ({"objectives": ["a"]}, "one objective: give two or more"),
     ],
 )

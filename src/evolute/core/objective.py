@@ -14,7 +14,7 @@ Goal = str | tuple[str, ...]
 """One number to maximise, or several objectives; the score is their sum then, which is highest somewhere on the front."""
 
 
-TERM = re.compile(r"\s*(-?)\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?)\s*\*)?\s*(\S.*?)\s*")
+TERM = re.compile(r"\s*(-?)\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?)\s*\*)?\s*([^\s*-][^*]*?)\s*")
 
 
 class Term(NamedTuple):

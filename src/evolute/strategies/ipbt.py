@@ -15,6 +15,7 @@ import numpy as np
 
 from evolute.core.order import Json, Order, Ref
 from evolute.core.param import FACTORS
+from evolute.core.pareto import pareto_scores
 from evolute.core.population import Population, Turn, descent
 from evolute.core.protocols import Plan
 from evolute.core.ranking import better, is_number, ranked, top
@@ -59,7 +60,7 @@ class Restarts:
         made |= back
         others = [slot for slot in ready if slot not in made]
         due = [slot for slot in others if population[slot].failed or self._age(state, population, slot) % state["every"] == 0]
-        evolution = replace(self.evolution, score=_since(state["first"]))
+        evolution = replace(self.evolution, score=_since(state["first"], several=bool(self.plan.objectives)))
         memory, evolved = evolution.step(state["evolution"], population, due, rng) if due else (state["evolution"], [])
         kept = [continued_order(self.plan, population, slot, rng) for slot in others if slot not in due]
         return {**state, "evolution": memory}, sorted([*made.values(), *evolved, *kept], key=lambda order: order.member)
@@ -145,14 +146,17 @@ class Restarts:
         return {**state, "returned": True}, {slot: order}
 
 
-def _since(first: Sequence[int]) -> Score:
-    """The scores of what members have trained since they last started again."""
+def _since(first: Sequence[int], *, several: bool = False) -> Score:
+    """The scores of what members have trained since they last started again; with several objectives, by fronts."""
 
     def score(population: Population) -> Scores:
         latest = [None if member.failed else member.latest for member in population.members]
-        return [
-            None if turn is None or turn.order.turn < begun else turn.score for turn, begun in zip(latest, first, strict=True)
+        turns = [
+            turn if turn is not None and turn.order.turn >= begun else None for turn, begun in zip(latest, first, strict=True)
         ]
+        if several:
+            return pareto_scores([None if turn is None else turn.objectives or None for turn in turns])
+        return [None if turn is None else turn.score for turn in turns]
 
     return score
 

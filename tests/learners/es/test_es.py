@@ -82,6 +82,7 @@ def test_it_learns_which_action_is_rewarded_and_what_it_has_learnt_is_exported(t
     made = learner("cartpole")
     worker, reports = train(made, ({"lr": 0.1},), turns=1, steps=20_000)
     assert reports[0].metrics["score"] > 150
+    assert reports[0].metrics["score_error"] >= 0
     assert reports[0].steps >= 20_000
     assert reports[0].metrics["generations"] >= 2
     assert played(made, worker, Ref(0, 0)) > 150

@@ -21,7 +21,7 @@ from evolute.learners.es.generation import Inputs, Row, Stats
 from evolute.learners.es.settings import ARCHITECTURE, SHAPES, TRACED, ESSettings
 from evolute.learners.es.spec import ESSpec, spec_of
 from evolute.learners.es.train_state import MemberState, fresh, from_tree, to_tree
-from evolute.learners.kit import acting, evaluation, members, networks
+from evolute.learners.kit import acting, episode_stats, evaluation, members, networks
 from evolute.learners.kit.chunks import SLICE
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.programs import Programs
@@ -78,8 +78,8 @@ class ES:
         ]
         rows = self._advanced(spec, [Row(state.train, generation.blank()) for state in states], inputs, progress)
         after = [MemberState(row.train, self._about(spec, values)) for row, values in zip(rows, settings, strict=True)]
-        scores = self._scores(spec, after, orders, progress)
-        return after, [_outcome(row.stats, score) for row, score in zip(rows, scores, strict=True)]
+        returns = self._returns(spec, after, orders, progress)
+        return after, [_outcome(row.stats, found) for row, found in zip(rows, returns, strict=True)]
 
     def dump(self, state: MemberState) -> Tree:
         return to_tree(state)
@@ -122,16 +122,16 @@ class ES:
                 return unstacked(row, size)
             count = max(1, round(count * SLICE / (time.perf_counter() - started)))
 
-    def _scores(self, spec: ESSpec, states: Sequence[MemberState], orders: Sequence[Order], progress: Progress) -> list[float]:
-        """The mean return of each member over episodes whose seeds depend on the turn alone."""
-        scores = [0.0] * len(orders)
+    def _returns(self, spec: ESSpec, states: Sequence[MemberState], orders: Sequence[Order], progress: Progress) -> list[Any]:
+        """The returns of each member in episodes whose seeds depend on the turn alone: [member, episode]."""
+        found: list[Any] = [()] * len(orders)
         for turn in sorted({order.turn for order in orders}):
             rows = [row for row, order in enumerate(orders) if order.turn == turn]
             seed, players = derive(SHARED_SEED, "evaluation", turn), [states[row].player for row in rows]
             results = self._episodes(spec, players, self.settings.score_episodes, seed, lambda share, note: progress(1.0, note))
             for row, result in zip(rows, results, strict=True):
-                scores[row] = float(np.mean(result.returns))
-        return scores
+                found[row] = result.returns
+        return found
 
     def _episodes(
         self, spec: ESSpec, players: Sequence[Player], episodes: int, seed: int, progress: Progress
@@ -155,12 +155,13 @@ class ES:
         return {**acting.description(spec.policy), "normalize_obs": bool(hparams["normalize_obs"]) and not spec.policy.image}
 
 
-def _outcome(stats: Stats, score: float) -> Outcome:
-    """The metrics of a turn; the score is that of the unperturbed weights."""
+def _outcome(stats: Stats, returns: Any) -> Outcome:
+    """The metrics of a turn; the score is the mean of these returns, those of the unperturbed weights."""
     if not stats.finite:
         return Outcome(error="returns or weights are no longer finite numbers: es.lr or es.sigma may be too high")
     metrics = {
-        "score": score,
+        "score": float(np.mean(returns)),
+        "score_error": episode_stats.error_of_mean(returns),
         "return": float(stats.mean),
         "highest": float(stats.highest),
         "episode_length": float(stats.length),

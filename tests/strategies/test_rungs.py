@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from populations import STEPS
+from populations import STEPS, plan
 
 from evolute.core.order import Ref
 from evolute.core.param import Float
@@ -15,7 +15,7 @@ from evolute.core.protocols import Plan
 from evolute.core.solo import adapt
 from evolute.core.space import Space
 from evolute.engines.simulated import simulated
-from evolute.strategies import bg_pbt
+from evolute.strategies import bg_pbt, pbt
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
 from evolute.strategies.explore import perturb
@@ -147,3 +147,12 @@ def test_rungs_take_at_most_half_of_a_run():
 def test_rungs_that_cannot_be_are_refused(candidates, said):
     with pytest.raises(ValueError, match=said):
         bg_pbt(Plan(SPACE, 8, STEPS, 40), candidates=candidates)
+
+
+def test_pbt_may_start_with_more_candidates_than_slots():
+    made = pbt(plan(4), candidates=8)
+    assert isinstance(made, Rungs)
+    assert made.ladder.rungs == (Rung(2, 1),)
+    assert isinstance(pbt(plan(4)), Evolution)
+    with pytest.raises(ValueError, match="candidates=3: must be at least the population's 4"):
+        pbt(plan(4), candidates=3)

@@ -20,10 +20,7 @@ from evolute.strategies.evolution import continued_order
 from evolute.strategies.score import Scores, score_for
 
 PATIENCE = 5
-"""Turns in a row that the best of the control group must lead before that is told.
-
-The first so many turns do not count: until then a lead is the luck of the first draw, which tuning has hardly touched.
-"""
+"""Turns in a row that the best of the control group must lead before that is told."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class Controlled:
         size = len(population) - self.control
         scores = score_for(self.plan)(population)
         alone, others = (_best(scores[slots], self.plan) for slots in (slice(size, None), slice(size)))
-        ahead = state["ahead"] + 1 if turn > PATIENCE and better(alone, others) else 0
+        ahead = state["ahead"] + 1 if better(alone, others) else 0
         told = ahead >= PATIENCE and bool(orders)
         if told:
             values = [None, None] if self.plan.objectives else [alone, others]

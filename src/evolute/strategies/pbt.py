@@ -9,6 +9,7 @@ from evolute.core.protocols import Plan
 from evolute.strategies import explore as explores
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import Exploit, significant_truncation, tournament, truncation, welch
+from evolute.strategies.rungs import Rungs
 
 
 def pbt(
@@ -23,13 +24,15 @@ def pbt(
     evaluations: int = 10,
     burn_in: int = 0,
     every: int = 1,
-) -> Evolution:
+    candidates: int | None = None,
+) -> Evolution | Rungs:
     """PBT with the paper's rules.
 
     `quantile` is truncation's share of heirs. `exploit=significant` is truncation that replaces a member only if it is
     worse by a test at `level` on the scores' standard errors; `level` and `evaluations` are Welch's too. `resample` is the
     probability of a fresh draw per hyper-parameter, `factors` are what a value is multiplied by; no member evolves before
-    `burn_in` steps, and then only after every `every`-th of its turns.
+    `burn_in` steps, and then only after every `every`-th of its turns. With `candidates`, so many random members train a turn
+    each, and the best of them are the population.
     """
     rules: dict[str, Exploit] = {
         "truncation": truncation(quantile),
@@ -45,4 +48,6 @@ def pbt(
         "pairwise": explores.pairwise(resample),
         "none": explores.copy(),
     }
-    return Evolution(plan, rules[exploit], changes[explore], burn_in=burn_in, rescue=exploit != "none", every=every)
+    rescue = exploit != "none"
+    evolution = Evolution(plan, rules[exploit], changes[explore], burn_in=burn_in, rescue=rescue, every=every)
+    return evolution if candidates is None else Rungs(evolution, ((candidates, 1),))

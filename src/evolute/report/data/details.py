@@ -143,7 +143,9 @@ def retained_at_most(identity: Json, size: int) -> int:
         return int(pool) + shared + int(settings.get("archive") or size)
     if name == "map_elites":
         return int(pool) + shared + math.prod(int(count) for _, _, count in settings["cells"].values())
-    if name != "bg_pbt":
+    if name == "ipbt":
+        return int(pool) + shared + 2  # the best so far, and who teaches
+    if name != "bg_pbt" and not settings.get("candidates"):
         return int(pool) + shared
     counts = settings.get("candidates") or 3 * size
     most = max(3 * size, *(counts if isinstance(counts, list) else [counts]))

@@ -11,6 +11,7 @@ contenders are processes of their own that take turns, and what is shown are med
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import subprocess
 import sys
@@ -85,7 +86,7 @@ def ours(case: str, *, pace: str = "auto", actors: int = 0) -> Callable[[], int]
 
 
 def theirs(name: str, case: str) -> Callable[[], int]:
-    """Steps of another library's vector env, with random actions."""
+    """Steps of another library's vector env, with random actions; it is closed when the process ends."""
     makers = [lambda: Waits(case)] * COPIES
     rng = np.random.default_rng(0)
     if name == "SB3 SubprocVecEnv":
@@ -96,6 +97,8 @@ def theirs(name: str, case: str) -> Callable[[], int]:
     else:
         vector = gymnasium.vector.AsyncVectorEnv(makers)
     vector.reset() if name == "SB3 SubprocVecEnv" else vector.reset(seed=0)
+
+    atexit.register(vector.close)
 
     def steps() -> int:
         for _ in range(STEPS // COPIES):
@@ -137,8 +140,7 @@ def compared(case: str, rounds: int) -> dict[str, list[float]]:
             found[name].append(float(process.stdout.readline()))
             print(f"{case}: {name}: {found[name][-1]:,.0f} steps/s", flush=True)
     for process in contenders.values():
-        process.kill()
-        process.wait()
+        process.communicate()
     return found
 
 

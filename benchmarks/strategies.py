@@ -37,6 +37,7 @@ STRATEGIES: dict[str, str] = {
     "random_search": "random search",
     "pbt": "PBT",
     "winner_takes_all": "winner takes all",
+    "pbt_gaussian": "PBT, Gaussian steps",
     "mf_pbt": "MF-PBT",
     "ipbt": "IPBT",
     "pb2": "PB2",
@@ -45,8 +46,10 @@ STRATEGIES: dict[str, str] = {
     "pb2_mix": "PB2-Mix",
     "bg_pbt": "BG-PBT",
 }
-NUMBERS = ("random_search", "pbt", "winner_takes_all", "ipbt", "pb2", "bg_pbt")
-MIXED = ("random_search", "pbt", "winner_takes_all", "ipbt", "pb2_rand", "pb2_mult", "pb2_mix", "bg_pbt")
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"pbt_gaussian": ("pbt", {"explore": "gaussian"})}
+"""Strategies with other settings than their defaults."""
+NUMBERS = ("random_search", "pbt", "pbt_gaussian", "winner_takes_all", "ipbt", "pb2", "bg_pbt")
+MIXED = ("random_search", "pbt", "pbt_gaussian", "winner_takes_all", "ipbt", "pb2_rand", "pb2_mult", "pb2_mix", "bg_pbt")
 LARGE = ("mf_pbt",)
 """Strategies that take 8 members or more."""
 PPO_SPACE = {"lr": "log[1e-5, 1e-1]", "discount": "1-log[0.8, 0.9999]", "entropy": "[0, 0.1]", "clip": "[0.05, 0.5]"}
@@ -62,6 +65,12 @@ class Problem:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
+def chosen(strategy: str) -> dict[str, Any]:
+    """The settings that choose a strategy, or a variant of one."""
+    name, settings = VARIANTS.get(strategy, (strategy, {}))
+    return {"strategy": name, **({name: settings} if settings else {})}
+
+
 def in_memory(problem: Problem, strategy: str, seed: int) -> dict[str, float]:
     """A run of one of the presets, judged by the noise-free value of the member with the best score."""
     from evolute.config.layers import preset, python, stack
@@ -72,8 +81,8 @@ def in_memory(problem: Problem, strategy: str, seed: int) -> dict[str, float]:
     from evolute.engines.inline import inline
     from evolute.testing.memory import rehearse
 
-    name = problem.settings["preset"]
-    config = resolved(stack([preset(name), python({"strategy": strategy, "population": problem.settings.get("population")})]))
+    name, population = problem.settings["preset"], problem.settings.get("population")
+    config = resolved(stack([preset(name), python({**chosen(strategy), "population": population})]))
     fixed = {**config.learner.settings, **({"problem": seed} if "problem" in config.learner.settings else {})}
     settings, train = config.settings, config.learner.maker
     first = tuple({key: float(value) for key, value in row.items()} for row in settings.init.hparams)
@@ -95,7 +104,8 @@ def ppo(problem: Problem, strategy: str, seed: int) -> dict[str, float]:
     import evolute
 
     with tempfile.TemporaryDirectory() as folder:
-        run = evolute.run("ppo", strategy=strategy, seed=seed, folder=Path(folder) / "run", display="none", **problem.settings)
+        settings = {**chosen(strategy), **problem.settings}
+        run = evolute.run("ppo", seed=seed, folder=Path(folder) / "run", display="none", **settings)
         returns = run.best.evaluate(seed=10_000 + seed, episodes=100) or []
         scores = [[turn.score for turn in member.history()][::-1] for member in run.population.members]
         area = float(np.nanmean(np.nanmax(np.array(scores, dtype=float), axis=0)))

@@ -179,6 +179,30 @@ def test_where_episodes_need_not_repeat_a_killed_actor_cuts_them_off(crew):
     crew.restarts = 0
 
 
+def test_an_episode_that_is_lost_while_its_row_waits_ends_in_the_next_move():
+    actors = Actors(SyncHostEnv(Uneven), 1, 60.0)
+    pool = actors.pool([[11, 12]], replay=False)
+    seen = {}
+    while len(seen) < 2:
+        moved = pool.recv(2)
+        seen.update(zip(moved.rows.tolist(), moved.obs, strict=True))
+    kill(actors.process(0))
+    pool.send(np.array([0]), np.zeros(1, int))
+    lost = pool.recv(1)
+    assert (lost.rows.tolist(), lost.truncated.tolist(), lost.reward.tolist()) == ([0], [True], [0])
+    pool.send(np.array([1]), np.zeros(1, int))
+    lost = pool.recv(1)
+    assert (lost.rows.tolist(), lost.truncated.tolist()) == ([1], [True])
+    np.testing.assert_array_equal(lost.obs[0], seen[1])
+    pool.send(np.arange(2), np.zeros(2, int))
+    moved = pool.recv(2)
+    assert not (moved.terminated | moved.truncated).any()
+    assert (moved.obs[:, 1] == 0).all()  # another episode begins
+    assert not np.array_equal(moved.obs, np.stack([seen[0], seen[1]]))
+    pool.close()
+    actors.close()
+
+
 @pytest.mark.parametrize(("how", "said"), [("dies", "exit code 3"), ("hangs", "longer than 3 s")])
 @pytest.mark.parametrize("times", [pytest.param(2, marks=pytest.mark.slow("twice is forgiven, and nobody can tell")), 3])
 def test_a_step_that_costs_its_actor_its_life_three_times_fails_its_row(tmp_path, how, said, times):

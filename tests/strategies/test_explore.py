@@ -10,8 +10,9 @@ from populations import FAILED, SPACE, evolved
 
 from evolute.core.param import Choice, Float, Int, Ordinal
 from evolute.core.space import Space
-from evolute.strategies.explore import copy, perturb, redraw
+from evolute.strategies.explore import copy, gaussian, perturb, redraw
 
+RULES = {"perturb": perturb(), "moved": perturb(0.0), "drawn": perturb(1.0), "redraw": redraw(), "gaussian": gaussian()}
 MIDDLE = Space({"a": Float(0.01, 100.0, log=True), "b": Float(0.01, 100.0, log=True)})
 
 
@@ -27,7 +28,7 @@ def is_distinct(family):
     return all(one != other for one, other in itertools.combinations(family, 2))
 
 
-@pytest.mark.parametrize("rule", [perturb(), perturb(0.0), perturb(1.0), redraw()], ids=["perturb", "moved", "drawn", "redraw"])
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("space", [SPACE, MIDDLE, Space({"h": Float(0, 1)}), Space({"h": Float(0.5, 8.0)})], ids=str)
 def test_heirs_of_one_parent_differ_from_it_and_from_each_other(rule, space):
     for seed in range(50):
@@ -37,7 +38,7 @@ def test_heirs_of_one_parent_differ_from_it_and_from_each_other(rule, space):
         assert is_distinct([parent, *children])
 
 
-@pytest.mark.parametrize("rule", [perturb(0.0), perturb(), redraw()], ids=["moved", "perturb", "redraw"])
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @pytest.mark.parametrize(
     "param",
     [Choice("a", "b"), Choice("a", "b", "c"), Choice(*range(5)), Ordinal(8, 16, 32, 64, 128), Int(1, 16), Int(0, 7)],
@@ -158,3 +159,26 @@ def test_the_order_in_which_parents_are_named_does_not_matter():
     for rule in (perturb(), redraw()):
         children = [rule(SPACE, population, pairs, np.random.default_rng(0), {}).children for pairs in (parents, backwards)]
         assert children[0] == children[1]
+
+
+def test_a_gaussian_step_is_a_tenth_of_the_range_on_its_own_scale():
+    wide, narrow = Float(1e-6, 1.0, log=True), Float(10.0, 12.0)
+    space = Space({"wide": wide, "narrow": narrow, "n": Int(0, 100), "c": Choice(*range(4))})
+    parent = {"wide": 1e-3, "narrow": 11.0, "n": 50, "c": 2}
+    children = [children_of(gaussian(0.0), space, parent, 1, seed)[0] for seed in range(600)]
+    for name, param in (("wide", wide), ("narrow", narrow), ("n", space["n"])):
+        moves = np.array([param.encode(child[name]) - 0.5 for child in children])
+        assert abs(moves.mean()) < 0.015
+        assert 0.09 < moves.std() < 0.11
+    assert all(child["c"] == 2 and child["n"] != 50 for child in children)
+    redrawn = [children_of(gaussian(0.25), space, parent, 1, seed)[0]["c"] for seed in range(600)]
+    assert 0.13 < np.mean([value != 2 for value in redrawn]) < 0.25  # three of four draws are another one
+
+
+def test_gaussian_steps_stay_inside_their_ranges():
+    space = Space({"a": Float(0.8, 0.9999, complement=True), "b": Int(1, 3), "c": Ordinal(8, 16, 32)})
+    for seed in range(200):
+        parent = space.sample(np.random.default_rng(seed))
+        assert all(map(space.contains, children_of(gaussian(), space, parent, 3, seed)))
+    with pytest.raises(ValueError, match="must be a probability"):
+        gaussian(1.5)

@@ -32,12 +32,12 @@ def _videos(table: TurnTable) -> dict[int, bytes]:
     from evolute.runs.video import record
 
     run = load(table.folder)
-    ends = [agent.member for agent in (run.front[:1] + run.front[-1:])]
-    slots = dict.fromkeys([run.best.member, *ends, *(one.member for one in table.meta.evaluations)])
+    others = [run.member(one.member) for one in table.meta.evaluations]
+    agents = {agent.member: agent for agent in reversed([run.best, *run.front[:1], *run.front[-1:], *others])}
     videos = {}
     with tempfile.TemporaryDirectory(prefix="evolute-") as scratch:
-        for slot in slots:
-            agent, path = run.member(slot), Path(scratch) / f"{slot}.gif"
+        for slot, agent in agents.items():
+            path = Path(scratch) / f"{slot}.gif"
             record(agent, path, seed=1, greedy=agent.greedy, limit=FRAMES)
             videos[slot] = path.read_bytes()
     return videos

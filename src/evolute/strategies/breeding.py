@@ -20,6 +20,8 @@ from evolute.strategies.evolution import continued_order, movable
 from evolute.strategies.score import scores_among
 from evolute.strategies.variation import Variation
 
+MANY = 2
+"""An archive is large if it holds more than this many states for each member."""
 Survive = Callable[[Sequence[Turn]], list[Turn]]
 """Who of the archive and the newly trained is the archive from now on."""
 Draw = Callable[[np.random.Generator], Turn]
@@ -54,7 +56,9 @@ class Breeding:
         return [Ref(*pair) for pair in state["archive"]]
 
     def advice(self) -> list[str]:
-        """What the archive takes."""
+        """What the archive takes, if it is large."""
+        if self.most <= MANY * self.plan.size:
+            return []
         return [f"keeps the states of its archive, up to {self.most:,}, besides the members' own"]
 
     def _order(self, population: Population, slot: int, draw: Draw | None, rng: np.random.Generator) -> Order:

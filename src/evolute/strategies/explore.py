@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from evolute.core.order import Hparams, Json
-from evolute.core.param import FACTORS, Choice
+from evolute.core.param import FACTORS, SPREAD, Choice, Int, Ordinal, Param
 from evolute.core.population import Population
 from evolute.core.space import Space
 from evolute.strategies.exploit import Parents
@@ -56,6 +56,36 @@ def perturbed(
         name: param.sample(rng) if rng.random() < resample else param.perturb(hparams[name], rng, factors)
         for name, param in space.items()
     }
+
+
+def gaussian(resample: float = 0.25, spread: float = SPREAD) -> Explore:
+    """Each by itself: redrawn with probability `resample`, else a number takes a normal step, and a category stays.
+
+    The step has a standard deviation of `spread` of the range, on the parameter's own scale: a factor of 1.2 is little where
+    values differ by a factor of 1,000, and a lot where they differ by 2. A category that changed with every other heir would
+    be lost with the numbers that were found for it.
+    """
+    if not 0 <= resample <= 1:
+        raise ValueError(f"resample={resample}: must be a probability in [0, 1]")
+
+    def mutate(space: Space, hparams: Hparams, rng: np.random.Generator) -> Child:
+        return {
+            name: param.sample(rng) if rng.random() < resample else _stepped(param, hparams[name], spread, rng)
+            for name, param in space.items()
+        }
+
+    return _each(mutate)
+
+
+def _stepped(param: Param, value: Any, spread: float, rng: np.random.Generator) -> Any:
+    """A value near this one on its parameter's own scale; whole numbers and ordinals move by at least one."""
+    if isinstance(param, Choice):
+        return value
+    if isinstance(param, Ordinal):
+        return param.perturb(value, rng)
+    step = rng.normal(0, spread)
+    new = param.decode(min(1.0, max(0.0, param.encode(value) + step)))
+    return param.clip(value + (1 if step > 0 else -1)) if isinstance(param, Int) and new == value else new
 
 
 def redraw() -> Explore:

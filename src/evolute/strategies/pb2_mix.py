@@ -14,8 +14,11 @@ from evolute.strategies.exploit import truncation
 from evolute.strategies.pb2_mult import ROUNDS
 
 
-def pb2_mix(plan: Plan, *, quantile: float = 0.25, rows: int = 1000, burn_in: int = 0) -> Evolution:
-    """PB2-Mix: the model learns from all turns, with a kernel over numbers and categories. The rest as in PB2."""
-    pick = by_bandits(plan.turns or ROUNDS, plan.interval)
+def pb2_mix(plan: Plan, *, quantile: float = 0.25, resample: float = 1.0, rows: int = 1000, burn_in: int = 0) -> Evolution:
+    """PB2-Mix: the model learns from all turns, with a kernel over numbers and categories. The rest as in PB2.
+
+    `resample` is the probability that a bandit picks an heir's category; otherwise it keeps its parent's.
+    """
+    pick = by_bandits(plan.turns or ROUNDS, plan.interval, resample)
     explore = weighed(plan, Pb2Explore(plan.interval, rows, pick, "all"))
     return Evolution(plan, truncation(quantile), explore, burn_in=burn_in)

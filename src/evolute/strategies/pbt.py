@@ -15,7 +15,7 @@ def pbt(
     plan: Plan,
     *,
     exploit: Literal["truncation", "significant", "tournament", "welch", "none"] = "truncation",
-    explore: Literal["perturb", "resample", "pairwise", "none"] = "perturb",
+    explore: Literal["perturb", "gaussian", "resample", "pairwise", "none"] = "perturb",
     quantile: float = 0.25,
     resample: float = 0.25,
     factors: tuple[float, ...] = FACTORS,
@@ -40,6 +40,7 @@ def pbt(
     }
     changes = {
         "perturb": explores.perturb(resample, factors),
+        "gaussian": explores.gaussian(resample),
         "resample": explores.redraw(),
         "pairwise": explores.pairwise(resample),
         "none": explores.copy(),

@@ -68,8 +68,10 @@ def test_machine_code_predicts_and_learns_what_jax_does(network, rows):
     check(network, rows)
 
 
-@pytest.mark.parametrize(("first", "widths", "rows"), [(0, (20,), 9), (11, (64, 64), 50), (17, (33, 130, 7), 200)])
-@pytest.mark.parametrize("names", [("q0",), ("q0", "q1")])
+@pytest.mark.parametrize(
+    ("first", "widths", "rows", "names"),
+    [(0, (20,), 9, ("q0",)), (11, (30, 64), 50, ("q0", "q1")), (17, (7, 130), 140, ("q0", "q1"))],
+)
 def test_towers_that_lie_one_behind_the_other_pass_gradients_to_their_inputs(first, widths, rows, names):
     torso = Torso((23,), "mlp", widths, "relu")
     parts = [

@@ -311,9 +311,10 @@ const Charts = (() => {
     }
 
     pick(x, y) {
-      const near = this.px ? this.nearest(x, y) : null;
+      if (!this.spec.series.some((series) => series.lines)) return;
+      const near = this.px ? this.nearest(x, y, true) : null;
       const series = near === null ? null : this.spec.series[near.at];
-      this.picked = series !== null && series.lines ? near : null;
+      this.picked = near;
       this.story.hidden = this.picked === null;
       if (this.picked !== null) {
         const member = series.members[near.k];
@@ -336,7 +337,8 @@ const Charts = (() => {
       context.beginPath(); context.arc(this.px(series.x[k]), this.py(series.y[k]), 4.5, 0, 7); context.fill();
     }
 
-    nearest(x, y) {
+    // The point next to a place, among all series or among those whose points have a line of descent.
+    nearest(x, y, traced) {
       let found = null, least = 30 * 30;
       if (this.cells) {
         const { x: xs, y: ys } = this.spec.series[0], wide = this.px(1) - this.px(0), high = this.py(0) - this.py(1);
@@ -344,6 +346,7 @@ const Charts = (() => {
         return k < 0 ? null : { at: 0, k };
       }
       this.spec.series.forEach((series, at) => {
+        if (traced && !series.lines) return;
         const bars = series.kind === "bars";
         for (let k = 0; k < series.x.length; k++) {
           if (series.y[k] === null) continue;

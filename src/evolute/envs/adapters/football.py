@@ -82,7 +82,10 @@ class Match:
         players = f"agent:left_players={options.left},right_players={options.right}"
         self._config = configs.Config({"level": scenario, "players": [players], "game_engine_random_seed": 0})
         _check_players(scenario, options, self._config.ScenarioConfig())
-        self._env = envs.FootballEnv(self._config)
+        try:
+            self._env = envs.FootballEnv(self._config)
+        except AssertionError as error:
+            raise ValueError(f"football.left={options.left}, football.right={options.right}: {error}") from error
         self._checkpoints = wrappers.CheckpointRewardWrapper(self._env)
         self._convert = wrappers.Simple115StateWrapper.convert_observation
         self._kinds = options.rewards.split(",")

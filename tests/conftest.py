@@ -18,7 +18,7 @@ from evolute.store import points
 os.environ.update(JAX_NUM_CPU_DEVICES="2", XLA_FLAGS=FLAGS)  # before any test imports JAX
 
 
-GROWTH = 400_000_000
+GROWTH = 300_000_000
 """Bytes that compiled programs may take before they are let go in the middle of a file of tests."""
 _floor = [0]
 

@@ -74,6 +74,7 @@ def test_a_terminal_shows_a_live_table_and_then_the_summary(tmp_path):
     assert child.exitstatus == 0
 
 
+@pytest.mark.slow(reason="a real terminal that is watched while it trains")
 def test_more_members_than_lines_show_the_best_and_say_how_many_more(tmp_path):
     (tmp_path / "own.py").write_text(
         "import time\ndef train(state, hparams, steps, seed):\n    time.sleep(0.01)\n    return None, {'score': hparams['h']}\n"

@@ -147,6 +147,7 @@ def test_a_time_limit_trains_in_a_child_with_the_same_result(tmp_path):
     assert here.best.turn.report.digest == there.best.turn.report.digest
 
 
+@pytest.mark.slow(reason="trains on the host by the command line for one warning")
 def test_a_short_turn_on_the_host_is_warned_about(tmp_path):
     out = evolute_cli(
         "run", "-m", "learner=ppo", "env=gym:CartPole-v1", "population=2", "interval=512", "stop.turns=1", "ppo.envs=4",

@@ -253,6 +253,7 @@ def test_workers_none_of_which_ever_starts_end_the_run(tmp_path, monkeypatch):
             made.wait()
 
 
+@pytest.mark.slow(reason="starts workers again and again")
 def test_once_a_worker_has_started_others_may_die_while_starting_as_often_as_they_like(tmp_path, monkeypatch):
     monkeypatch.setattr(restarts, "STARTS", 2)
     monkeypatch.setattr(restarts, "LONGEST_WAIT", 0.5)

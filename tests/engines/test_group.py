@@ -91,6 +91,7 @@ def test_a_gather_reads_no_more_than_workers_can_take():
             assert len(read) <= 10 + 2 + 1
 
 
+@pytest.mark.slow(reason="starts real ranks")
 def test_a_group_of_ranks():
     process = mpiexec.mpiexec(3, "-m", "tests.engines.grouped", "mpi", "2", "3", stdout=subprocess.PIPE)
     out, _ = process.communicate(timeout=100)

@@ -104,6 +104,7 @@ def test_a_signal_to_the_leader_saves_what_has_finished_and_ends_all_ranks(tmp_p
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
+@pytest.mark.slow(reason="starts ranks four times")
 def test_a_finished_run_and_a_refused_config_end_all_ranks(tmp_path):
     assert train(tmp_path, 2, "stop.turns=2", "--folder", "run").returncode == 0
     again = train(tmp_path, 2, "stop.turns=2", "--folder", "run")

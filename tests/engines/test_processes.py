@@ -40,6 +40,7 @@ def test_a_run_whose_workers_are_killed_all_the_time_ends_like_one_whose_are_not
     assert children() == []
 
 
+@pytest.mark.slow(reason="waits for a lease to run out in real time")
 def test_a_worker_that_is_stopped_past_its_lease_is_replaced_and_its_late_report_is_rejected(tmp_path):
     run(tmp_path / "whole", stop={"turns": 30})
 
@@ -170,6 +171,7 @@ def test_none_of_2000_reports_at_once_is_lost(tmp_path):
     assert not any(member.failed for member in done.population.members)
 
 
+@pytest.mark.slow(reason="one member sleeps while the others go on")
 def test_a_slow_member_holds_nobody_up_in_async(tmp_path):
     """In the time of one turn of the slow member; in sync that is one turn of everybody."""
 

@@ -93,6 +93,7 @@ def test_wandb_offline_keeps_the_run(tmp_path, monkeypatch):
     assert not run.notes
 
 
+@pytest.mark.slow(reason="MLflow itself is slow to start")
 @pytest.mark.filterwarnings("ignore")
 def test_mlflow_keeps_the_run_in_its_folder_and_continues_it(tmp_path, monkeypatch):
     tracking = pytest.importorskip("mlflow.tracking")

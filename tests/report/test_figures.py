@@ -262,6 +262,7 @@ def test_a_member_has_a_page_with_its_curve_and_its_hyper_parameters(tmp_path):
         json.dumps(page, allow_nan=False)
 
 
+@pytest.mark.slow(reason="draws the pages of a large population")
 def test_the_pages_of_a_large_population_stay_small(tmp_path):
     table = TurnTable.read(synthetic.synthetic(tmp_path / "run", members=64, turns=300))
     points = sum(

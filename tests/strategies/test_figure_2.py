@@ -34,6 +34,7 @@ def test_grid_search_ends_at_0_39():
     assert final_scores(exploit="none", explore="none") == pytest.approx(0.39, abs=1e-6)
 
 
+@pytest.mark.slow(reason="a hundred seeds of one curve of the paper's figure")
 def test_exploit_alone_ends_at_0_39():
     assert final_scores(explore="none") == pytest.approx(0.39, abs=1e-6)
 

@@ -81,6 +81,7 @@ def test_without_llvmlite_xla_trains_and_says_so_once(plain, tmp_path):
     assert on_code(again) == []
 
 
+@pytest.mark.slow(reason="two processes compile, with and without llvmlite")
 def test_a_run_keeps_to_xla_when_llvmlite_is_installed_later(plain, tmp_path):
     folder = tmp_path / "run"
     run(folder, llvmlite=False, turns=1)
@@ -89,6 +90,7 @@ def test_a_run_keeps_to_xla_when_llvmlite_is_installed_later(plain, tmp_path):
     assert on_code(outcome) == []
 
 
+@pytest.mark.slow(reason="two processes compile, with and without llvmlite")
 def test_a_run_that_began_with_machine_code_stops_without_it_and_can_still_be_played(plain, tmp_path):
     folder = tmp_path / "run"
     outcome = run(folder, llvmlite=True)

@@ -118,6 +118,7 @@ def canonical(folder):
     return Journal.read(folder).canonical()
 
 
+@pytest.mark.slow(reason="trains a game on the host three times")
 def test_a_run_that_was_stopped_ends_in_the_same_weights(tmp_path, stopped_at):
     def run(name):
         return evolute.run("ppo", **SETTINGS, folder=tmp_path / name, ppo={**TINY, "lr": "log[1e-3, 1e-1]"}, durable=2)

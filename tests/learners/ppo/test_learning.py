@@ -63,6 +63,7 @@ def test_the_value_at_a_true_end_is_not_bootstrapped():
     assert values(made, worker, [[0.0]])[0] == pytest.approx(first, abs=0.7)
 
 
+@pytest.mark.slow(reason="learns a task with and without memory")
 def test_a_cue_is_remembered_by_a_policy_with_memory_alone():
     blind, worker, _ = probe("memory", steps=32_000)
     remembering, other, _ = probe("memory", steps=96_000, memory=16, discount=0.95, entropy=0.01)

@@ -109,6 +109,7 @@ def test_so_it_does_in_any_shape(obs, widths, outputs, rows):
     check(Network((obs,), outputs, spread=outputs, widths=widths), rows)
 
 
+@pytest.mark.slow(reason="writes code for shapes drawn at random, and measures its scratch memory")
 @settings(max_examples=20, deadline=None)
 @example(obs=3, widths=(20,), outputs=140, channels=1, rows=128, lanes=8)
 @example(obs=3, widths=(20,), outputs=2, channels=140, rows=128, lanes=8)

@@ -21,9 +21,9 @@ from tests.engines.mpiexec import ROOT
 from tests.engines.workers import children
 from tests.games import odd_client
 
-from evolute.games import hall, messages
+from evolute.games import messages, server
 from evolute.games.connect import ConnectedGame
-from evolute.games.messages import NonsenseError
+from evolute.games.messages import MessageError
 from evolute.testing import check_async_game
 
 CLIENTS = ROOT / "examples" / "socket_game"
@@ -34,7 +34,7 @@ ODD = f"{sys.executable} {Path(odd_client.__file__)}"
 @pytest.fixture(autouse=True)
 def _closed():
     yield
-    hall.close_halls()
+    server.close_servers()
     assert children(kind="guard.py") == []
 
 
@@ -143,7 +143,7 @@ def test_only_those_who_know_the_token_are_let_in(port, monkeypatch):
         game = ConnectedGame(str(port))
         with pool_of(game) as pool:
             assert last(pool).results
-        hall.close_halls()
+        server.close_servers()
         assert program.wait(20) is not None
     monkeypatch.delenv("EVOLUTE_TOKEN")
     with pytest.raises(ValueError, match="set EVOLUTE_TOKEN"):
@@ -156,7 +156,7 @@ def test_a_port_that_is_taken_is_told(port):
 
 
 def test_it_listens_on_loopback_alone(port):
-    assert hall.hall_at(port)._listener.getsockname()[0] == "127.0.0.1"
+    assert server.server_at(port)._listener.getsockname()[0] == "127.0.0.1"
 
 
 VALID = [
@@ -203,7 +203,7 @@ def fuzzed(count: int) -> int:
             message = messages.decoded(data[8 : 8 + header], data[8 + header : 8 + header + body])
             messages.observation(getattr(message, "obs", 0), data[8 + header :][:body])
             whole += 1
-        except NonsenseError:
+        except MessageError:
             continue
     return whole
 
@@ -233,7 +233,7 @@ def test_strangers_do_no_harm_while_games_are_played(port):
                 ended += len(moved.results)
                 pool.send(moved.rows, np.ones(len(moved.rows), int))
             assert not pool.failures
-        hall.close_halls()
+        server.close_servers()
         program.wait(20)
     assert all(b"welcome" not in answer for answer in answers)
 
@@ -245,8 +245,8 @@ def test_games_end_with_the_process_that_started_them(tmp_path):
         "from evolute.games.connect import ConnectedGame\n"
         "pool = ConnectedGame(sys.argv[1]).host_env().pool([[1]])\n"
         "pool.recv()\n"
-        "from evolute.games import hall\n"
-        "print(*[one.process.pid for known in hall._halls.values() for one in known.programs.values()], flush=True)\n"
+        "from evolute.games import server\n"
+        "print(*[one.process.pid for known in server._servers.values() for one in known.programs.values()], flush=True)\n"
         "time.sleep(100)\n"
     )
     command = [sys.executable, str(script), f"{ODD} stalls"]

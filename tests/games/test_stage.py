@@ -209,7 +209,7 @@ def test_failures_only_count_in_a_row():
 
 def test_a_game_that_always_fails_fails_its_rows_alone():
     with staged(Sabotaged(raises, lambda seed: seed == 0), seeds=(1, 2)) as pool:
-        pool._tables[0]._game.when = lambda seed: True
+        pool._played[0]._game.when = lambda seed: True
         moved, lost = pool.recv(2), 0
         while not pool.failures:
             pool.send(moved.rows, np.zeros(len(moved.rows), int))

@@ -7,8 +7,8 @@ import json
 from evolute.config.error import ConfigError
 from evolute.envs.spaces import describe
 from evolute.games.connect import ConnectedGame
-from evolute.games.hall import close_halls
 from evolute.games.messages import schema
+from evolute.games.server import close_servers
 from evolute.testing import check_async_game
 
 
@@ -26,7 +26,7 @@ def check(where: str, *, episodes: int, limit: float) -> None:
     except (AssertionError, ValueError) as error:
         raise ConfigError(str(error)) from error
     finally:
-        close_halls()
+        close_servers()
     twice = ", the same when they were played again" if game.repeatable else ""
     print(f"played  {episodes} episodes of each seat in two games at a time, with random actions{twice}")
     print("all is well")

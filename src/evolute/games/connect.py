@@ -21,9 +21,9 @@ from evolute.envs.interface import HostEnv
 from evolute.games import messages
 from evolute.games.connection import PATIENCE, Connection, LostError
 from evolute.games.game import Game, Seat
-from evolute.games.hall import Hall, hall_at, hall_of
-from evolute.games.messages import Act, Ask, End, Failed, Hello, NonsenseError, Over, Play, Reward
-from evolute.games.table import GameError
+from evolute.games.messages import Act, Ask, End, Failed, Hello, MessageError, Over, Play, Reward
+from evolute.games.played_game import GameError
+from evolute.games.server import GameServer, server_at, server_of
 
 LIBRARY = Library((), None, "connect:9000", "games that are programs of their own, in any language")
 SINGLE = "reward"
@@ -48,28 +48,28 @@ class ConnectedGame(Game):
         self.action_space = _space(self._hello.action_space)
 
     async def play(self, seats: Mapping[str, Seat], seed: int) -> Any:
-        hall = self._hall()
+        server = self._server()
         try:
-            connection = await hall.take()
+            connection = await server.take()
         except LostError as error:
             raise GameError(str(error)) from error
         try:
             results = await self._episode(connection, seats, seed)
-        except (NonsenseError, LostError) as error:
-            words = f"{error}{await asyncio.to_thread(hall.last_words, connection)}"
+        except (MessageError, LostError) as error:
+            words = f"{error}{await asyncio.to_thread(server.last_words, connection)}"
             await connection.refuse(words)
-            hall.drop(connection)
+            server.drop(connection)
             raise GameError(words) from error
         except BaseException:
-            hall.drop(connection)
+            server.drop(connection)
             raise
-        hall.give_back(connection)
+        server.give_back(connection)
         return results
 
     async def _episode(self, connection: Connection, seats: Mapping[str, Seat], seed: int) -> Any:
         assert connection.hello is not None
         if _kind(connection.hello) != _kind(self._hello):
-            raise NonsenseError("the game says that it has other seats, channels or spaces than the first one that said hello")
+            raise MessageError("the game says that it has other seats, channels or spaces than the first one that said hello")
         await connection.send(Play(seed=seed, seats=[name for name in self.seats if self.plays is None or name in self.plays]))
         async with _Answers(connection) as answers:
             while True:
@@ -79,9 +79,9 @@ class ConnectedGame(Game):
                 if isinstance(message, Failed):
                     raise GameError(f"the game says: {message.why}")
                 if isinstance(message, Hello):
-                    raise NonsenseError("the game said hello again")
+                    raise MessageError("the game said hello again")
                 if message.seat not in seats:
-                    raise NonsenseError(f"there is no seat {message.seat!r}")
+                    raise MessageError(f"there is no seat {message.seat!r}")
                 self._take(answers, seats[message.seat], message, body)
 
     def _take(self, answers: _Answers, seat: Seat, message: Ask | Reward | End, body: bytes) -> None:
@@ -93,26 +93,26 @@ class ConnectedGame(Game):
                     seat.reward(**message.amounts)
                 case Reward():
                     if list(message.amounts) != [SINGLE]:
-                        raise NonsenseError(f"rewards {', '.join(message.amounts)}: without channels there is one, {SINGLE!r}")
+                        raise MessageError(f"rewards {', '.join(message.amounts)}: without channels there is one, {SINGLE!r}")
                     seat.reward(message.amounts[SINGLE])
                 case End():
                     obs = None if message.obs is None else messages.observation(message.obs, body)
                     seat.end(obs, truncated=message.truncated)
         except ValueError as error:
-            raise NonsenseError(str(error)) from error
+            raise MessageError(str(error)) from error
 
-    def _hall(self) -> Hall:
-        return hall_at(int(self._where)) if self._where.isdecimal() else hall_of(self._where, self._games)
+    def _server(self) -> GameServer:
+        return server_at(int(self._where)) if self._where.isdecimal() else server_of(self._where, self._games)
 
     async def _met(self, wait: float) -> Hello:
         """What the first game says of itself. A program that was only started for that is ended again."""
-        own = None if self._where.isdecimal() else Hall(0, None, _command(self._where))
-        hall = self._hall() if own is None else own
+        own = None if self._where.isdecimal() else GameServer(0, None, _command(self._where))
+        server = self._server() if own is None else own
         try:
             async with asyncio.timeout(wait):
-                connection = await hall.take()
+                connection = await server.take()
         except TimeoutError as error:
-            reasons = f": {hall.refused[-1]}" if hall.refused else ""
+            reasons = f": {server.refused[-1]}" if server.refused else ""
             words = "".join(f"; {program.last_words()}" for program in own.programs.values()) if own is not None else ""
             raise ValueError(f"connect:{self._where}: no game said hello in {wait:g} s{reasons}{words}") from error
         except LostError as error:
@@ -122,7 +122,7 @@ class ConnectedGame(Game):
                 own.close()
         assert connection.hello is not None
         if own is None:
-            hall.give_back(connection)
+            server.give_back(connection)
         else:
             connection.close()
         return connection.hello
@@ -144,7 +144,7 @@ class _Answers:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._sends and kind is None and (await asyncio.wait(self._sends, timeout=PATIENCE))[1]:
-            raise NonsenseError("the game does not read what it is sent")
+            raise MessageError("the game does not read what it is sent")
         for send in self._sends:
             send.cancel()
 

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from evolute.games.messages import LENGTHS, Hello, NonsenseError, Refused, Welcome, decoded, encoded, lengths
+from evolute.games.messages import LENGTHS, Hello, MessageError, Refused, Welcome, decoded, encoded, lengths
 
 PATIENCE = 5.0
 """Seconds that a client has to say hello."""
@@ -53,10 +53,10 @@ class Connection:
         return False
 
     async def receive(self, limit: int | None = None) -> Received:
-        """The next message; raises NonsenseError if it is none, LostError if there will be no more."""
+        """The next message; raises MessageError if it is none, LostError if there will be no more."""
         header, body = lengths(await self._exactly(LENGTHS.size))
         if limit is not None and header + body > limit:
-            raise NonsenseError(f"a first message of {header + body} bytes: at most {limit} are allowed")
+            raise MessageError(f"a first message of {header + body} bytes: at most {limit} are allowed")
         head = await self._exactly(header)
         raw = await self._exactly(body)
         return Received(decoded(head, raw), raw)
@@ -73,16 +73,16 @@ class Connection:
                 raise LostError("the game has closed its connection") from error
 
     async def introduce(self, known: Callable[[str], bool]) -> None:
-        """Hear the client's hello and welcome it if its token is known; raises NonsenseError or LostError if it is not."""
+        """Hear the client's hello and welcome it if its token is known; raises MessageError or LostError if it is not."""
         try:
             async with asyncio.timeout(PATIENCE):
                 hello = (await self.receive(HELLO_LIMIT)).message
         except TimeoutError as error:
-            raise NonsenseError(f"the game said nothing for {PATIENCE:g} s, and should have said hello") from error
+            raise MessageError(f"the game said nothing for {PATIENCE:g} s, and should have said hello") from error
         if not isinstance(hello, Hello):
-            raise NonsenseError(f"the game's first message was {hello.kind}, and should have been hello")
+            raise MessageError(f"the game's first message was {hello.kind}, and should have been hello")
         if not known(hello.token):
-            raise NonsenseError("the game does not know the token")
+            raise MessageError("the game does not know the token")
         self.hello = hello
         await self.send(Welcome())
 

@@ -1,7 +1,7 @@
 """The messages between Evolute and a game that is a program of its own, and how they travel.
 
 A message is two lengths (unsigned 32-bit, little-endian), a header of JSON in UTF-8, and a body of raw arrays. Who
-reads one gets a message as it is described here, or a NonsenseError: nothing else comes of any bytes.
+reads one gets a message as it is described here, or a MessageError: nothing else comes of any bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Numbers = list[float] | list[list[float]]
 Size = Annotated[int, Field(ge=1, le=1 << 24)]
 
 
-class NonsenseError(ValueError):
+class MessageError(ValueError):
     """Bytes that are no message, or a message that is not allowed."""
 
 
@@ -162,7 +162,7 @@ def lengths(head: bytes) -> tuple[int, int]:
     """The lengths of a header and a body."""
     header, body = LENGTHS.unpack(head)
     if not 0 < header <= HEADER_LIMIT or body > BODY_LIMIT:
-        raise NonsenseError(f"a message of {header} + {body} bytes: at most {HEADER_LIMIT} + {BODY_LIMIT} are allowed")
+        raise MessageError(f"a message of {header} + {body} bytes: at most {HEADER_LIMIT} + {BODY_LIMIT} are allowed")
     return header, body
 
 
@@ -177,11 +177,11 @@ def decoded(header: bytes, body: bytes) -> Hello | Ask | Reward | End | Over | F
     try:
         message: Hello | Ask | Reward | End | Over | Failed = _FROM_GAME.validate_json(header)
     except (ValidationError, RecursionError) as error:
-        raise NonsenseError(_first(error)) from error
+        raise MessageError(_first(error)) from error
     raw = getattr(message, "obs", None)
     expected = math.prod(raw.shape) * np.dtype(TYPES[raw.dtype]).itemsize if isinstance(raw, RawArray) else 0
     if expected != len(body):
-        raise NonsenseError(f"a body of {len(body)} bytes, and the header speaks of {expected}")
+        raise MessageError(f"a body of {len(body)} bytes, and the header speaks of {expected}")
     return message
 
 
@@ -192,7 +192,7 @@ def observation(obs: Any, body: bytes) -> Any:
     try:
         return obs if isinstance(obs, int) else np.array(obs, np.float64)
     except ValueError as error:
-        raise NonsenseError("obs is a list of lists of several lengths") from error
+        raise MessageError("obs is a list of lists of several lengths") from error
 
 
 def _first(error: ValidationError | RecursionError) -> str:

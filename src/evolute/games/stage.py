@@ -19,9 +19,9 @@ import numpy as np
 
 from evolute.envs.interface import Array, Moved
 from evolute.games.game import Game
+from evolute.games.played_game import GameError, PlayedGame
 from evolute.games.rows import Move, Row
 from evolute.games.seats import Format
-from evolute.games.table import GameError, Table
 
 BEAT = 0.25
 """Seconds after which a learner that waits looks whether the loop is alive."""
@@ -48,7 +48,7 @@ class Stage:
         self._blank = Move(np.zeros(box.shape, box.dtype), self._form.zero() + np.nan, 1.0)
         self._rows = [Row(partial(self._show, number), self._blank) for number in range(self.rows)]
         firsts = np.cumsum([0, *map(len, played)]).tolist()
-        self._tables = [self._table(game, *one) for one in zip(played, firsts[:-1], seeds, strict=True)]
+        self._played = [self._one(game, *one) for one in zip(played, firsts[:-1], seeds, strict=True)]
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=f"stage of {type(game).__name__}", daemon=True)
         self._thread.start()
@@ -91,7 +91,7 @@ class Stage:
         if not self._thread.is_alive():
             self._loop.close()
 
-    def _table(self, game: Game, played: Sequence[str], first: int, seed: int) -> Table:
+    def _one(self, game: Game, played: Sequence[str], first: int, seed: int) -> PlayedGame:
         rows = {name: self._rows[first + place] for place, name in enumerate(played)}
 
         def failed(words: str) -> None:
@@ -101,7 +101,7 @@ class Stage:
             for row in rows.values():
                 row.fail()
 
-        return Table(game, self._form, rows, seed, self.words, failed)
+        return PlayedGame(game, self._form, rows, seed, self.words, failed)
 
     def _moved(self, rows: list[int], moves: list[Move]) -> Moved:
         box, many = self._form.box, len(rows)
@@ -136,7 +136,7 @@ class Stage:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        kept = [self._loop.create_task(table.run()) for table in self._tables] + [self._loop.create_task(self._beat())]
+        kept = [self._loop.create_task(one.run()) for one in self._played] + [self._loop.create_task(self._beat())]
         self._loop.run_forever()
         for task in kept:
             task.cancel()

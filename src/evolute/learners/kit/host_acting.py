@@ -46,7 +46,7 @@ class ActInputs(NamedTuple):
     legal: Any = None
 
 
-def _act(spec: PolicySpec, greedy: bool, lagged: bool, acted: Acted, inputs: ActInputs, time: jax.Array) -> Acted:
+def act(spec: PolicySpec, greedy: bool, lagged: bool, acted: Acted, inputs: ActInputs, time: jax.Array) -> Acted:
     """One member's actions; `time` counts the steps for which there is noise."""
     weights = networks.unpacked(spec.network, inputs.weights)
     memory = acted.memory * (1 - inputs.first)[:, None]
@@ -57,11 +57,11 @@ def _act(spec: PolicySpec, greedy: bool, lagged: bool, acted: Acted, inputs: Act
         outputs = acting.outputs(spec, weights, obs)
     outputs = masked(outputs, inputs.legal)
     action = spec.actions.mode(weights, outputs) if greedy else spec.actions.sample(weights, outputs, inputs.noise[time])
-    recorded = log_probs(spec, weights, outputs, action)[:, None] if lagged else outputs
+    recorded = _log_probs(spec, weights, outputs, action)[:, None] if lagged else outputs
     return Acted(jnp.concatenate([action, recorded], axis=-1), memory)
 
 
-def log_probs(spec: PolicySpec, weights: Weights, outputs: jax.Array, action: jax.Array) -> jax.Array:
+def _log_probs(spec: PolicySpec, weights: Weights, outputs: jax.Array, action: jax.Array) -> jax.Array:
     """The log-probabilities [env] of actions [env, …] under outputs [env, …]."""
     return spec.distribution.log_prob_and_entropy(weights, outputs.T, action.T)[0]
 
@@ -121,7 +121,7 @@ class HostPolicy:
         inputs = ActInputs(*self.inputs, padded(obs, self.capacity), padded(first, self.capacity), allowed)
         arguments = (self.filled, self.acted, inputs, np.int32(time))
         if self._program is None:
-            function = partial(_act, self.spec, self.greedy, self.lagged)
+            function = partial(act, self.spec, self.greedy, self.lagged)
             name = ("act", self.spec, self.greedy, self.lagged)
             lift = members.on_one_device if self.alone else members.over_members
             self._program = self.programs.compiled(name, function, arguments, self.progress, lift)

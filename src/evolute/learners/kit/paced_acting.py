@@ -15,11 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.core.protocols import Progress
-from evolute.learners.kit import acting, members, networks
+from evolute.learners.kit import members
 from evolute.learners.kit.acting import PolicySpec
-from evolute.learners.kit.actions import masked
 from evolute.learners.kit.evaluation import Player
-from evolute.learners.kit.host_acting import Acted, draw, log_probs
+from evolute.learners.kit.host_acting import Acted, ActInputs, act, draw
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import padded
@@ -28,32 +27,16 @@ Array = np.ndarray[Any, Any]
 
 
 class ReadyInputs(NamedTuple):
-    """What a member acts on, [env, …]: its weights, noise for this step, what it observes, and which rows are `ready`."""
+    """What a member acts on, with noise for one step [1, env, …], and which rows [env] are `ready`."""
 
-    weights: Any
-    moments: Moments
-    normalize_obs: Any
-    noise: Any
-    obs: Any
-    first: Any
+    acted_on: ActInputs
     ready: Any
-    legal: Any = None
 
 
-def _act(spec: PolicySpec, lagged: bool, acted: Acted, inputs: ReadyInputs, _: jax.Array) -> Acted:
+def _act(spec: PolicySpec, lagged: bool, acted: Acted, inputs: ReadyInputs, time: jax.Array) -> Acted:
     """One member's actions. Rows that are not ready act in vain, and remember nothing of it."""
-    weights = networks.unpacked(spec.network, inputs.weights)
-    memory = acted.memory * (1 - inputs.first)[:, None]
-    obs = acting.preprocessing(spec, inputs.moments, inputs.normalize_obs)(inputs.obs)
-    if spec.network.memory:
-        outputs, memory = networks.policy(spec.network, weights, obs, memory)
-    else:
-        outputs = acting.outputs(spec, weights, obs)
-    outputs = masked(outputs, inputs.legal)
-    action = spec.actions.sample(weights, outputs, inputs.noise)
-    recorded = log_probs(spec, weights, outputs, action)[:, None] if lagged else outputs
-    memory = jnp.where(inputs.ready[:, None] > 0, memory, acted.memory)
-    return Acted(jnp.concatenate([action, recorded], axis=-1), memory)
+    made = act(spec, False, lagged, acted, inputs.acted_on, time)
+    return made._replace(memory=jnp.where(inputs.ready[:, None] > 0, made.memory, acted.memory))
 
 
 class PacedPolicy:
@@ -100,7 +83,7 @@ class PacedPolicy:
         assert self.players is not None
         allowed = None if legal is None else padded(legal, self.capacity)
         obs, first, ready = (padded(array, self.capacity) for array in (obs, first, ready))
-        inputs = ReadyInputs(*self.players, noise, obs, first, ready, allowed)
+        inputs = ReadyInputs(ActInputs(*self.players, noise[:, None], obs, first, allowed), ready)
         arguments = (self.filled, self.acted, inputs, np.int32(0))
         if self._program is None:
             function, name = partial(_act, self.spec, self.lagged), ("act at pace", self.spec, self.lagged)

@@ -1,6 +1,6 @@
 """Where games connect to: a socket on loopback, the programs that were started to connect to it, and games that wait for play.
 
-A hall outlives stages, as games may take long to start. It is used by the loops of several stages, one after another or at a
+A server outlives stages, as games may take long to start. It is used by the loops of several stages, one after another or at a
 time.
 """
 
@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from evolute.games.connection import Connection, LostError, same
-from evolute.games.messages import NonsenseError
+from evolute.games.messages import MessageError
 from evolute.games.programs import TOKEN, Program
 
 LOOPBACK = "127.0.0.1"
@@ -27,7 +27,7 @@ LOOK = 0.25
 """Seconds between two looks at programs while a game is waited for."""
 
 
-class Hall:
+class GameServer:
     """Takes games in at a port; at port 0, those of programs that it starts, each of which makes `games` connections."""
 
     def __init__(self, port: int, token: str | None, command: Sequence[str] = (), games: int = 1) -> None:
@@ -125,7 +125,7 @@ class Hall:
         connection = Connection(line)
         try:
             await connection.introduce(self._known)
-        except (NonsenseError, LostError) as error:
+        except (MessageError, LostError) as error:
             self.refused.append(str(error))
             del self.refused[:-100]
             await connection.refuse(str(error))
@@ -160,39 +160,39 @@ class Hall:
         return any(same(token, known) for known in list(self.programs))
 
 
-_halls: dict[tuple[int, tuple[str, ...], int], Hall] = {}
+_servers: dict[tuple[int, tuple[str, ...], int], GameServer] = {}
 
 
-def hall_at(port: int) -> Hall:
-    """The hall at a port, for games that somebody else starts; they show the token of the environment variable."""
-    if (port, (), 1) not in _halls:
+def server_at(port: int) -> GameServer:
+    """The server at a port, for games that somebody else starts; they show the token of the environment variable."""
+    if (port, (), 1) not in _servers:
         token = os.environ.get(TOKEN)
         if not token:
             raise ValueError(f"connect:{port} lets in games that know a token: set {TOKEN}, for this run and for them")
         try:
-            _keep((port, (), 1), Hall(port, token))
+            _keep((port, (), 1), GameServer(port, token))
         except OSError as error:
             raise ValueError(f"connect:{port}: cannot listen at {LOOPBACK}:{port}: {error.strerror}") from error
-    return _halls[port, (), 1]
+    return _servers[port, (), 1]
 
 
-def hall_of(command: str, games: int) -> Hall:
-    """The hall for the games of programs that we start."""
+def server_of(command: str, games: int) -> GameServer:
+    """The server for the games of programs that we start."""
     key = (0, tuple(shlex.split(command)), games)
-    if key not in _halls:
-        _keep(key, Hall(0, None, key[1], games))
-    return _halls[key]
+    if key not in _servers:
+        _keep(key, GameServer(0, None, key[1], games))
+    return _servers[key]
 
 
-def _keep(key: tuple[int, tuple[str, ...], int], hall: Hall) -> None:
-    """Keep a hall until this process ends."""
-    if not _halls:
-        atexit.register(close_halls)
-    _halls[key] = hall
+def _keep(key: tuple[int, tuple[str, ...], int], server: GameServer) -> None:
+    """Keep a server until this process ends."""
+    if not _servers:
+        atexit.register(close_servers)
+    _servers[key] = server
 
 
-def close_halls() -> None:
+def close_servers() -> None:
     """Close all of them, with all games and programs."""
-    while _halls:
+    while _servers:
         with contextlib.suppress(OSError):
-            _halls.popitem()[1].close()
+            _servers.popitem()[1].close()

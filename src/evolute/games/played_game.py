@@ -36,7 +36,7 @@ class GameError(RuntimeError):
     """A game failed; the text is its last words."""
 
 
-class Table:
+class PlayedGame:
     """Plays a game. `words` gets what went wrong; after some failures in a row the rows are `failed`."""
 
     def __init__(

@@ -3,7 +3,7 @@
     evolute check-game 'python examples/socket_game/pursuit.py'
 
 The messages are in docs/how-to/connect.md.
-Two on a line: the world moves at its own pace, whoever has answered by then.
+A chase on a line that ticks at its own pace: players who have not answered keep their last move.
 """
 
 from __future__ import annotations

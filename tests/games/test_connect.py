@@ -79,7 +79,7 @@ WORDS = {
     "channel": "rewards gold: without channels there is one, 'reward'",
     "again": "said hello again",
     "failed": "the game says: the level file is missing",
-    "legal": "the game has not said so beforehand",
+    "legal": "the game has legal = False",
 }
 QUICK = ("dies", "bytes", "failed")
 

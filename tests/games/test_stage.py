@@ -283,7 +283,7 @@ def test_what_is_legal_comes_with_the_question():
     game.legal = False
     with staged(game) as pool:
         assert np.isnan(pool.recv().reward).all()
-        assert "has not said so beforehand" in str(pool.failures[0])
+        assert "has legal = False" in str(pool.failures[0])
     with staged(Masked()) as pool, pytest.raises(ValueError, match="which actions are legal"):
         Lockstep(pool).reset()
 

@@ -37,7 +37,7 @@ class Format:
         if legal is None:
             return None
         if not self.has_legal:
-            raise ValueError("it is said which actions are legal, and the game has not said so beforehand: set legal in it")
+            raise ValueError("legal actions were given, but the game has legal = False: set legal = True in it")
         if self.choices is None:
             raise ValueError("legal is given, and only Discrete actions can be illegal")
         mask = np.array(legal, bool)

@@ -77,7 +77,7 @@ def test_a_repeatable_game_gives_the_same_bits_at_any_pace_and_only_legal_action
     assert train(paced, steps=256)[1][0].digest == report.digest
 
 
-@pytest.mark.parametrize(("game", "said"), [("Breaks", "the game went wrong"), ("Undeclared", "has not said so beforehand")])
+@pytest.mark.parametrize(("game", "said"), [("Breaks", "the game went wrong"), ("Undeclared", "has legal = False")])
 def test_a_game_that_goes_wrong_fails_its_members(game, said):
     made = learner(f"tests.learners.ppo.test_game_pace:{game}", **SMALL)
     (report,) = Worker(made, MemoryStates()).train([Order(0, 0, {}, steps=256, seed=3)])

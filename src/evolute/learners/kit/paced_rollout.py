@@ -132,7 +132,7 @@ class Rows:
         if self.legal is not None:
             self.legal[moved.rows] = 1 if moved.legal is None else moved.legal
         elif moved.legal is not None:
-            raise RuntimeError("this game says which actions are legal, and does not say so beforehand: set legal = True in it")
+            raise RuntimeError("legal actions were given, but the game has legal = False: set legal = True in it")
 
     def _check(self, moved: Moved, reward: Array, steps: Callable[[int], int]) -> None:
         failures = self.pool.failures

@@ -14,6 +14,7 @@ from evolute.core.tree import pack
 from evolute.report import formats
 from evolute.report.data.details import retained_at_most
 from evolute.runs.assemble import Parts, assembled
+from evolute.runs.far_actors import actors_text
 
 JOURNAL_BYTES = 600
 """Roughly what one turn takes in the journal."""
@@ -50,10 +51,12 @@ def _expected(parts: Parts, existing: Path | None) -> dict[str, str]:
     besides = ", besides what is noted below" if isinstance(parts.learner, Sizable) else ""
     journal = formats.size(JOURNAL_BYTES * size * (turns or 0))
     new = f"a new folder {Path(config.settings.runs) / config.name}-N"
+    actors = actors_text(config)
     return {
         "members": f"{size}, in {formats.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
         "turns": f"{turns:,} of each member, {_by_turn(config, each)}" if turns else "until the run is stopped",
         "steps": f"{size * each:,} of the whole population, {each:,} of each member" if turns else "until the run is stopped",
+        **({} if actors is None else {"actors": actors}),
         "disk": f"{_disk(config, size, turns or 0, state)}{besides}; journal {journal}",
         "run": f"resumes {existing}" if existing else new,
     }

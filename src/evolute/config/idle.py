@@ -32,7 +32,13 @@ def _workers(config: Config) -> Iterator[str]:
 
 
 def _actors(config: Config) -> Iterator[str]:
-    count = config.settings.actors.count
+    count, given = config.settings.actors.count, config.given
+    for key in ("actors.where", "actors.address"):
+        if key in given and not count:
+            yield f"{key} = {given[key].value} ({source(key, given)}) does nothing without actors: set actors.count"
+    if "actors.address" in given and count and config.settings.actors.where != "ray":
+        address = f"actors.address = {given['actors.address'].value} ({source('actors.address', given)})"
+        yield f"{address} does nothing without actors.where=ray"
     if count and config.learner.name not in WITH_ACTORS:
         where = f"actors.count = {count} ({source('actors.count', config.given)}) does nothing"
         yield f"{where}: the learner {config.learner.name} steps its environments itself; {', '.join(WITH_ACTORS)} use actors"

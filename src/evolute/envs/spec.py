@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evolute.core.protocols import Crew
+
 
 @dataclass(frozen=True)
 class GameSpec:
@@ -24,10 +26,19 @@ class GameSpec:
 
 @dataclass(frozen=True)
 class ActorSpec:
-    """How many processes step the copies of an environment (0: none but the learner's), and how long a step may take."""
+    """How many processes step the copies of an environment (0: none but the learner's), and how long a step may take.
+
+    They are on the learner's machine, unless they are those of a `crew`.
+    """
 
     count: int = 0
     limit: float = 60.0
+    crew: Crew | None = None
+
+    @property
+    def far(self) -> bool:
+        """Whether actors on other machines act and step."""
+        return self.count > 0 and self.crew is not None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from evolute.learners.ppo import channels
 from evolute.learners.ppo.algorithm import PPO_ALGORITHM, Algorithm
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.encounters import Encounter
+from evolute.learners.ppo.far_runner import FarRunner
 from evolute.learners.ppo.game_runner import GameRunner
 from evolute.learners.ppo.guests import check_guest, guest_from
 from evolute.learners.ppo.host_game_runner import HostGameRunner
@@ -190,6 +191,11 @@ class PPO:
             return None
         number, greedy = episodes or sum(self.rounds), self.settings.greedy
         return self.play(tree, hparams, seed=seed, episodes=number, greedy=greedy, progress=progress)
+
+    def actor(self) -> Any:
+        """What steps environments for this learner on another machine."""
+        assert isinstance(self.runner, FarRunner)
+        return self.runner.actors.make()
 
     @property
     def rounds(self) -> Sequence[int]:

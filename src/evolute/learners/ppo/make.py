@@ -15,9 +15,11 @@ from evolute.envs.interface import HostEnv, JaxEnv, Paced, Separable, WithLegal,
 from evolute.envs.make import make_env, make_game, resolve_name, spec_for_testing
 from evolute.envs.spec import ActorSpec, EnvSpec, GameSpec
 from evolute.learners.kit.arena import has_legal, lineup_numbers
+from evolute.learners.kit.far_actors import FarActors
 from evolute.learners.kit.native import support
 from evolute.learners.kit.programs import Programs
 from evolute.learners.ppo.algorithm import Algorithm
+from evolute.learners.ppo.far_runner import FarRunner
 from evolute.learners.ppo.game_runner import GameRunner
 from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.host_runner import HostRunner
@@ -66,15 +68,17 @@ def make(algorithm: Algorithm, env: EnvSpec, settings: OnPolicySettings) -> Lear
 def _runner(programs: Programs, env: JaxEnv | HostEnv, pace: PaceSpec, actors: ActorSpec) -> Runner:
     if not isinstance(env, HostEnv):
         return JaxRunner(programs, env)
-    crew = Actors(env, actors.count, actors.limit) if actors.count and isinstance(env, Separable) else None
-    if pace == TOGETHER and crew is None and not isinstance(env, Paced):
+    if actors.count and actors.crew is not None:
+        return FarRunner(programs, env, FarActors(actors.crew, env, actors.count, actors.limit), pace.max_lag)
+    near = Actors(env, actors.count, actors.limit) if actors.count and isinstance(env, Separable) else None
+    if pace == TOGETHER and near is None and not isinstance(env, Paced):
         return HostRunner(programs, env)
-    return PacedRunner(programs, env, pace, crew)
+    return PacedRunner(programs, env, pace, near)
 
 
 def _notes(spec: EnvSpec, env: JaxEnv | HostEnv) -> tuple[str, ...]:
     """A word on actors that have nothing to do."""
-    reason = without_actors(env) if spec.actors.count else ""
+    reason = without_actors(env) if spec.actors.count and not spec.actors.far else ""
     return (f"actors.count={spec.actors.count} does nothing with {spec.name}: {reason}",) if reason else ()
 
 

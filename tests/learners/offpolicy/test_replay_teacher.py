@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from tests.learners.offpolicy.replaying import SMALL, learner
 
 import evolute
@@ -95,7 +96,7 @@ def test_a_student_that_inherits_no_buffer_has_its_own_rows_alone():
     assert outcome.metrics["updates"] == 512 - 16  # it waits for rows
 
 
-def test_the_distance_is_a_divergence_of_policies_a_distance_of_actions_or_one_of_values():
+def test_the_distance_is_a_divergence_of_policies_or_preferences_or_one_of_actions():
     rng = np.random.default_rng(0)
     one, other = rng.normal(size=(2, 5, 2)).astype(np.float32)
     specs = {name: (made := learner(name, env, **QUICK))._spec(made._full({})) for name, env in ENVS.items()}
@@ -104,7 +105,10 @@ def test_the_distance_is_a_divergence_of_policies_a_distance_of_actions_or_one_o
     np.testing.assert_allclose(teaching.distance(specs["sac"], one, other), divergence, rtol=1e-4, atol=1e-5)
     squares = ((np.tanh(one) - np.tanh(other)) ** 2).sum(axis=1) / 2
     np.testing.assert_allclose(teaching.distance(specs["td3"], one, other), squares, rtol=1e-4)
-    np.testing.assert_allclose(teaching.distance(specs["dqn"], one, other), ((one - other) ** 2).sum(axis=1) / 2, rtol=1e-4)
+    gap = np.mean(np.abs(one[:, 0] - one[:, 1]))
+    logs, logs_ = (np.log(softmax(values / gap, axis=1)) for values in (one, other))
+    preferences = gap * (np.exp(logs) * (logs - logs_)).sum(axis=1)
+    np.testing.assert_allclose(teaching.distance(specs["dqn"], one, other), preferences, rtol=1e-4, atol=1e-5)
 
 
 def test_a_teacher_with_other_observations_is_refused():

@@ -1,8 +1,8 @@
 """A teacher of an off-policy member: what it makes of a minibatch, and how far the student is from that.
 
 A student learns by itself as well, from its own rows and, if buffers are inherited, from its teacher's. SAC's students follow
-the teacher's distribution, TD3's its actions and DQN's its values, so a DQN teacher should have had the student's discount
-and reward scale.
+the teacher's distribution and TD3's its actions. DQN's follow which actions it prefers and by how much, not its values: to
+reach their level takes a fresh network much longer, and they depend on discount and reward scale.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from evolute.learners.kit import acting, networks
 from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.offpolicy.spec import ReplaySpec
 from evolute.learners.offpolicy.train_state import MemberState
+
+EPS = 1e-6
 
 
 def begun(student: MemberState, teacher: MemberState, *, rows: bool) -> MemberState:
@@ -37,11 +39,14 @@ def outputs(spec: ReplaySpec, inputs: TeacherInputs, obs: jax.Array) -> jax.Arra
 
 
 def distance(spec: ReplaySpec, teacher: jax.Array, student: jax.Array) -> jax.Array:
-    """How far a student's outputs are from the teacher's, both [row, output]: of each row, a divergence or squared distance."""
-    if spec.algorithm == "sac":
-        policy = spec.policy.distribution
-        of_teacher, of_student = (policy.parameters({}, one.T, one.T) for one in (teacher, student))
-        return policy.divergence(of_teacher, of_student)
+    """How far a student's outputs are from the teacher's, both [row, output]: of each row, a divergence or squared distance.
+
+    Values make a softmax policy whose temperature is the teacher's mean difference between its best and worst action.
+    """
     if spec.algorithm == "td3":
-        teacher, student = jnp.tanh(teacher), jnp.tanh(student)
-    return 0.5 * jnp.sum(jnp.square(teacher - student), axis=-1)
+        return 0.5 * jnp.sum(jnp.square(jnp.tanh(teacher) - jnp.tanh(student)), axis=-1)
+    policy, temperature = spec.policy.distribution, jnp.ones(())
+    if spec.algorithm == "dqn":
+        temperature = jnp.mean(jnp.max(teacher, axis=-1) - jnp.min(teacher, axis=-1)) + EPS
+    of_teacher, of_student = (policy.parameters({}, one.T / temperature, one.T) for one in (teacher, student))
+    return temperature * policy.divergence(of_teacher, of_student)

@@ -93,13 +93,14 @@ def dqn(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.A
     target = batch.reward + batch.discount * _picked(ahead, chosen)
     action = batch.action[:, 0].astype(jnp.int32)
     linear = jnp.where(h["huber"] > 0, h["huber"], NEVER)
+    scale = jnp.float32(1) if spec.teacher is None else jnp.mean(jnp.abs(batch.teacher))
 
     def loss(vector: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
         values = _outputs(spec, vector, batch.obs)
         value = _picked(values, action)
         error = jnp.abs(value - target)
         own = _mean(jnp.where(error < linear, 0.5 * error**2, linear * (error - 0.5 * linear)), batch)
-        taught, distance = _taught(spec, own, batch, values, h)
+        taught, distance = _taught(spec, own, batch, values, h, scale=scale)
         return taught, (_mean(value, batch), distance)
 
     (critic_loss, (q, distance)), gradient = jax.value_and_grad(loss, has_aux=True)(train.actor.weights)
@@ -130,7 +131,7 @@ def _outputs(spec: ReplaySpec, vector: jax.Array, obs: jax.Array) -> jax.Array:
 
 
 def _taught(
-    spec: ReplaySpec, own: jax.Array, batch: Batch, outputs: jax.Array, h: Values, scale: jax.Array | float = 1.0
+    spec: ReplaySpec, own: jax.Array, batch: Batch, outputs: jax.Array, h: Values, scale: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """A member's own loss with the distance to its teacher, in units of `scale`, and that distance; no teacher is 0 away."""
     if spec.teacher is None:

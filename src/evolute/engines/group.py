@@ -53,10 +53,13 @@ class _Call:
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """A call that is to be made, by one worker or by any; `place` tells whoever asked for it which one it is."""
+    """A call that is to be made, by one worker or by any; `place` tells whoever asked for it which one it is.
+
+    `what` is the method and its arguments: one object for all workers that get the same, which a link may send only once.
+    """
 
     place: int
-    arguments: tuple[Tree, ...]
+    what: Tree
     retries: int
     worker: int | None = None
 
@@ -72,7 +75,7 @@ class Group:
     """Those that were there at some time."""
     _calls: dict[int, _Call] = field(default_factory=dict)
     """All that are not over, by their tickets; somebody may have lost interest in them."""
-    _greeting: tuple[str, tuple[Tree, ...]] | None = None
+    _greeting: Tree = None
     _unwelcome: Counter[int] = field(default_factory=Counter)
 
     def __len__(self) -> int:
@@ -87,13 +90,14 @@ class Group:
         while aside and len(self._known) < len(self):
             self._take_events()
         workers = sorted(self._there) if aside else range(len(self))
-        jobs = iter([_Job(worker, arguments, retries, worker) for worker in workers])
-        results = dict(self._results(method, jobs, aside=aside))
+        what = [method, arguments]
+        jobs = iter([_Job(worker, what, retries, worker) for worker in workers])
+        results = dict(self._results(jobs, aside=aside))
         return [results[worker] for worker in workers if worker in results]
 
     def any(self, method: str, *arguments: Tree, retries: int = 0) -> Tree:
         """Call a method once, on a worker that is free; returns its result."""
-        ((_, value),) = self._results(method, iter([_Job(0, arguments, retries)]))
+        ((_, value),) = self._results(iter([_Job(0, [method, arguments], retries)]))
         return value
 
     def map(self, method: str, *columns: Iterable[Tree], retries: int = 0) -> list[Tree]:
@@ -107,7 +111,7 @@ class Group:
     def gather(self, method: str, *columns: Iterable[Tree], retries: int = 0) -> Iterator[tuple[int, Tree]]:
         """As `map`, but gives each result with its place as soon as it is there. Columns are read as workers become free."""
         rows = enumerate(zip(*columns, strict=True))
-        return self._results(method, (_Job(place, arguments, retries) for place, arguments in rows))
+        return self._results(_Job(place, [method, arguments], retries) for place, arguments in rows)
 
     def stream(self, method: str, *arguments: Tree, retries: int = 2) -> Iterator[tuple[int, Tree]]:
         """Call a method on every worker again and again; gives each result with its worker, without end.
@@ -115,9 +119,9 @@ class Group:
         A worker is called again when its last result is handed out, so no more than one result of each ever waits. One that
         dies is replaced, unless it has died more than `retries` times without a result.
         """
-        calls, deaths = dict[int, _Call](), Counter[int]()
+        calls, deaths, what = dict[int, _Call](), Counter[int](), [method, arguments]
         while True:
-            calls.update({worker: self._post(worker, method, arguments) for worker in self._free() if worker not in calls})
+            calls.update({worker: self._post(worker, what) for worker in self._free() if worker not in calls})
             over = [worker for worker, call in calls.items() if call.over]
             if not over:
                 self._take_events()
@@ -128,23 +132,23 @@ class Group:
                     continue
                 value = _value(call)
                 if worker in self._free():
-                    calls[worker] = self._post(worker, method, arguments)
+                    calls[worker] = self._post(worker, what)
                 yield worker, value
 
     def greet(self, method: str, *arguments: Tree) -> None:
         """From now on a worker that has started, at first or instead of one that died, is called so before anything else."""
-        self._greeting = (method, arguments)
+        self._greeting = [method, arguments]
 
     def close(self) -> None:
         """End all workers."""
         self.link.close()
 
-    def _results(self, method: str, jobs: Iterator[_Job], *, aside: bool = False) -> Iterator[tuple[int, Tree]]:
+    def _results(self, jobs: Iterator[_Job], *, aside: bool = False) -> Iterator[tuple[int, Tree]]:
         """Results with the places of their jobs, as they come; those that came together with an error are given first."""
         due, running = deque[_Job](), dict[_Call, _Job]()
         while True:
             for job, worker in self._assigned(due, jobs):
-                running[self._post(worker, method, job.arguments, aside=aside)] = job
+                running[self._post(worker, job.what, aside=aside)] = job
             if not running and not due:
                 return
             over = [call for call in running if call.over]
@@ -176,10 +180,8 @@ class Group:
         """The workers that are there and idle."""
         return sorted(self._there - {call.worker for call in self._calls.values() if not call.aside})
 
-    def _post(
-        self, worker: int, method: str, arguments: tuple[Tree, ...], *, aside: bool = False, greeting: bool = False
-    ) -> _Call:
-        ticket = self.link.post(worker, "call", [method, arguments], concurrent=aside)
+    def _post(self, worker: int, what: Tree, *, aside: bool = False, greeting: bool = False) -> _Call:
+        ticket = self.link.post(worker, "call", what, concurrent=aside)
         self._calls[ticket] = call = _Call(worker, aside, greeting)
         return call
 
@@ -205,8 +207,7 @@ class Group:
     def _welcome(self, worker: int) -> None:
         """A worker has started: it can be called, but is greeted first."""
         if self._greeting is not None:
-            method, arguments = self._greeting
-            self._post(worker, method, arguments, greeting=True)
+            self._post(worker, self._greeting, greeting=True)
             return
         self._there.add(worker)
         self._known.add(worker)

@@ -26,6 +26,8 @@ from evolute.engines.links.wire import decoded, encoded
 CONCURRENT = "concurrent"
 BEATS = 5
 """How often per lease a worker is asked whether it is alive."""
+LARGE = 100_000
+"""Bytes of an argument from which on Ray would put it into its store for each call anew."""
 Message = np.ndarray[Any, np.dtype[np.uint8]]
 
 
@@ -41,13 +43,13 @@ class RayWorker:
         """Build the object."""
         self._server.target = self._make(self)
 
-    def call(self, message: Message) -> Message:
+    def call(self, message: Message, argument: Message) -> Message:
         """Answer the leader."""
-        return encoded(self._server.answer(decoded(message.data)))
+        return encoded(self._server.answer({**decoded(message.data), "argument": decoded(argument.data)}))
 
-    def call_concurrently(self, message: Message) -> Message:
-        """Answer another worker."""
-        return encoded(self._server.answer(decoded(message.data)))
+    def call_concurrently(self, message: Message, argument: Message) -> Message:
+        """Answer another worker, or the leader beside what it has asked before."""
+        return self.call(message, argument)
 
     def updates(self) -> Message:
         """The updates since the last call; also a sign of life."""
@@ -63,8 +65,8 @@ class RayWorker:
         try:
             if address not in self._others:
                 self._others[address] = ray.get_actor(address, namespace=self._space)
-            message = encoded({"ticket": 0, "method": method, "argument": argument})
-            answer = ray.get(self._others[address].call_concurrently.options(concurrency_group=CONCURRENT).remote(message))
+            call = self._others[address].call_concurrently.options(concurrency_group=CONCURRENT)
+            answer = ray.get(call.remote(encoded({"ticket": 0, "method": method}), encoded(argument)))
         except (ray.exceptions.RayError, ValueError) as error:
             raise ConnectionError(f"cannot reach worker {address}: {error}") from error
         message = decoded(
@@ -104,6 +106,8 @@ class RayLink:
     _pending: dict[Any, tuple[ActorHandle, int | str]] = field(default_factory=dict)
     _restarts: Restarts = field(default_factory=Restarts)
     _tickets: count[int] = field(default_factory=lambda: count(1))
+    _stored: tuple[Tree, Any] | None = None
+    """The last large argument, and where it is in Ray's store."""
 
     def __post_init__(self) -> None:
         import ray
@@ -116,10 +120,10 @@ class RayLink:
 
     def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
         ticket = next(self._tickets)
-        message = encoded({"ticket": ticket, "method": method, "argument": argument})
+        message = encoded({"ticket": ticket, "method": method})
         actor = self._actors[worker]
         call = actor.handle.call_concurrently.options(concurrency_group=CONCURRENT) if concurrent else actor.handle.call
-        self._pending[call.remote(message)] = (actor, ticket)
+        self._pending[call.remote(message, self._sendable(argument))] = (actor, ticket)
         return ticket
 
     def poll(self, timeout: float | None = None) -> list[Event]:
@@ -145,6 +149,15 @@ class RayLink:
         self._actors.clear()
         self._pending.clear()
         self.disconnect()
+
+    def _sendable(self, argument: Tree) -> Any:
+        """An argument as a message. A large one goes into Ray's store, and only once if several workers in turn get it."""
+        if self._stored is None or self._stored[0] is not argument:
+            message = encoded(argument)
+            if message.nbytes < LARGE:
+                return message
+            self._stored = argument, self._ray.put(message)
+        return self._stored[1]
 
     def _start(self, number: int) -> None:
         name = f"worker-{number}-{secrets.token_hex(4)}"

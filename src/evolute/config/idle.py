@@ -32,14 +32,16 @@ def _workers(config: Config) -> Iterator[str]:
 
 
 def _actors(config: Config) -> Iterator[str]:
-    count = config.settings.actors.count
-    if count and config.learner.name not in WITH_ACTORS:
-        where = f"actors.count = {count} ({source('actors.count', config.given)}) does nothing"
-        yield f"{where}: the learner {config.learner.name} steps its environments itself; {', '.join(WITH_ACTORS)} use actors"
+    actors = config.settings.actors
+    for key, count in (("actors.count", actors.count), ("actors.evaluators", actors.evaluators)):
+        if count and config.learner.name not in WITH_ACTORS:
+            where = f"{key} = {count} ({source(key, config.given)}) does nothing"
+            named = ", ".join(WITH_ACTORS)
+            yield f"{where}: the learner {config.learner.name} steps its environments itself; {named} use actors"
 
 
 def _one_turn(config: Config) -> Iterator[str]:
-    interval, steps = config.settings.interval, config.settings.stop.steps
+    interval, steps = config.settings.interval, config.stop.budget(config.settings.population)
     if steps is None or steps > interval or config.settings.population == 1 or config.strategy.name in WITHOUT_INHERITANCE:
         return
     given = f"interval = {interval:,} ({source('interval', config.given)}) with {steps:,} steps"

@@ -114,6 +114,9 @@ class ActorSettings:
         int, Ge(0), _anytime("processes that step the copies of an environment on the host; 0: the learner steps them itself")
     ] = 0
     limit: Annotated[Seconds, _anytime("time limit of one step there; an actor that takes longer is replaced")] = 60.0
+    evaluators: Annotated[
+        int, Ge(0), _anytime("processes that step them in evaluations; 0: those that step them in training")
+    ] = 0
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,8 @@ class StopSettings:
     steps: Annotated[Count | None, _resumable("stop after this many steps of each member; `steps` is short for it")] = None
     time: Annotated[Seconds | None, _resumable("stop after this much training time: seconds, or 10m, 2h, 1d")] = None
     score: Annotated[float | None, _resumable("stop when a member reaches this score")] = None
+    total: Annotated[Count | None, _resumable("stop after this many steps of all members together")] = None
+    patience: Annotated[Number | None, _resumable("stop after this many turns of each member without a new best score")] = None
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,14 @@ class GameSpec:
 
 @dataclass(frozen=True)
 class ActorSpec:
-    """How many processes step the copies of an environment (0: none but the learner's), and how long a step may take."""
+    """How many processes step the copies of an environment (0: none but the learner's), and how long a step may take.
+
+    `evaluators` are those that step in evaluations; 0: whoever steps in training.
+    """
 
     count: int = 0
     limit: float = 60.0
+    evaluators: int = 0
 
 
 @dataclass(frozen=True)

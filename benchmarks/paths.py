@@ -7,6 +7,7 @@ What has been measured is kept in `paths.json` beside this file. Its first resul
 that patched a clone of commit 26899eb, which also drew minibatches by a true random permutation (`shuffle`: "random").
 
     python benchmarks/paths.py run HalfCheetah --seed 0 --seeds 10     # trains both arms where results are missing
+    python benchmarks/paths.py sb3 HalfCheetah --seed 0 --seeds 5      # Stable-Baselines3's PPO, one process per core
     python benchmarks/paths.py table                                   # everything measured so far
     python benchmarks/paths.py check                                   # before a release: fails if an arm is clearly worse
 
@@ -19,8 +20,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +37,7 @@ from evolute.report.data.compare import estimated, improvement, iqm
 
 KEPT = Path(__file__).with_suffix(".json")
 RUNS = Path(__file__).parent / "results" / "paths"
+PEER = Path(__file__).parent / "peers" / "sb3_mujoco.py"
 ARMS = ("native", "xla")
 MARK = {"HalfCheetah": 2500.0}
 CHECKED, CHECKED_SEEDS, CHECKED_TURNS = "HalfCheetah", 12, 2
@@ -73,14 +78,38 @@ def run(names: Sequence[str], seed: int, seeds: int) -> None:
     """Train both arms of each task where results are missing."""
     for name in names:
         for code in ARMS:
-            key = (name, code, "affine", seed)
-            if key in {(one["task"], one["code"], one["shuffle"], one["seed"]) for one in measured()}:
-                continue
-            result = trained(name, TASKS[name], code, seed, seeds)
-            lines = ",\n".join(json.dumps(one) for one in [*measured(), result])
-            KEPT.write_text(f"[\n{lines}\n]\n")
-            print(f"{name}, {code}, seed {seed}: {[round(value) for value in result['returns']]}", flush=True)
+            if (name, code, "affine", seed) not in known():
+                keep(trained(name, TASKS[name], code, seed, seeds))
     table()
+
+
+def known() -> set[tuple[str, str, str, int]]:
+    return {(one["task"], one["code"], one["shuffle"], one["seed"]) for one in measured()}
+
+
+def keep(result: dict[str, Any]) -> None:
+    lines = ",\n".join(json.dumps(one) for one in [*measured(), result])
+    KEPT.write_text(f"[\n{lines}\n]\n")
+    returns = [round(value) for value in result["returns"]]
+    print(f"{result['task']}, {result['code']}, seed {result['seed']}: {returns}", flush=True)
+
+
+def sb3(names: Sequence[str], seed: int, seeds: int) -> None:
+    """Train Stable-Baselines3's PPO with the same settings where results are missing, a seed on each core at a time."""
+    asked = [(name, one) for name in names for one in range(seed, seed + seeds)]
+    missing = [(name, one) for name, one in asked if (name, "sb3", "random", one) not in known()]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for done in as_completed([threads.submit(trained_by_sb3, *one) for one in missing]):
+            keep(done.result())
+    table()
+
+
+def trained_by_sb3(name: str, seed: int) -> dict[str, Any]:
+    """One seed of the peer, in a process of its own."""
+    command = [sys.executable, str(PEER), "--env", TASKS[name].env, "--seed", str(seed), "--evaluation-episodes", "100"]
+    ended = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, text=True, check=True)
+    found = json.loads(ended.stdout.splitlines()[-1])["evaluation_return"]
+    return {"task": name, "code": "sb3", "shuffle": "random", "seed": seed, "returns": [found], "curves": []}
 
 
 def pooled(results: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], Scores]:
@@ -145,13 +174,13 @@ def power(trials: int = 500) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "table", "check", "power"])
-    parser.add_argument("tasks", nargs="*", default=["HalfCheetah"], help=f"for `run`: of {', '.join(TASKS)}")
+    parser.add_argument("what", choices=["run", "sb3", "table", "check", "power"])
+    parser.add_argument("tasks", nargs="*", default=["HalfCheetah"], help=f"for `run` and `sb3`: of {', '.join(TASKS)}")
     parser.add_argument("--seed", type=int, default=0, help="of the run, from which the members' are drawn")
     parser.add_argument("--seeds", type=int, default=10, help="how many members")
     asked = parser.parse_args()
-    if asked.what == "run":
-        run(asked.tasks, asked.seed, asked.seeds)
+    if asked.what in ("run", "sb3"):
+        {"run": run, "sb3": sb3}[asked.what](asked.tasks, asked.seed, asked.seeds)
     else:
         {"table": table, "check": check, "power": power}[asked.what]()
 

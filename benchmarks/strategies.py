@@ -27,8 +27,9 @@ from typing import Any
 
 import numpy as np
 
-RESULTS = Path(__file__).parent / "results" / "strategies.jsonl"
-PICTURE = Path(__file__).parent / "results" / "strategies.png"
+RESULTS = Path(__file__).with_suffix(".jsonl")
+"""What has been measured so far; it is kept with the code."""
+PICTURE = Path(__file__).parent.parent / "docs" / "strategies.png"
 REFERENCE = "pbt"
 RESAMPLES = 20_000
 Values = dict[int, float]
@@ -154,7 +155,6 @@ def run(names: list[str], strategies: list[str], seeds: int | None, first: int, 
         for strategy in PROBLEMS[name].strategies
         if strategy in strategies and (name, strategy, seed) not in done
     ]
-    RESULTS.parent.mkdir(exist_ok=True)
     with ProcessPoolExecutor(jobs) as pool, RESULTS.open("a") as out:
         for number, row in enumerate(pool.map(measured, tasks), 1):
             print(json.dumps(row), file=out, flush=True)

@@ -35,7 +35,8 @@ class Policy:
         self._network = self.about["network"]
         self._torso = self.about.get("torso", "shared" if self._network.get("shared") else "actor")
         self._head = self.about.get("head", "policy")
-        self._memory: Array | None = None
+        self.memory: Array | None = None
+        """What it remembers of each observation in a batch, [batch, unit]; None before the first."""
         self._rng = np.random.default_rng()
 
     @property
@@ -80,7 +81,7 @@ class Policy:
 
     def reset(self) -> None:
         """Forget what was seen before."""
-        self._memory = None
+        self.memory = None
 
     def outputs(self, batch: Array) -> Array:
         """The head's outputs for a batch of observations: logits, values of actions, or means (and log-stds)."""
@@ -89,7 +90,7 @@ class Policy:
         for place in range(len(self._network["widths"])):
             x = _ACTIVATIONS[self._network["activation"]](self._affine(f"{name}/dense{place}", x))
         if self._network.get("memory"):
-            x = self._memory = self._remembered(x)
+            x = self.memory = self._remembered(x)
         return self._affine(self._head, x)
 
     def save(self, path: str | Path) -> None:
@@ -137,7 +138,7 @@ class Policy:
         return made
 
     def _remembered(self, x: Array) -> Array:
-        memory = np.zeros((len(x), self._network["memory"]), np.float32) if self._memory is None else self._memory
+        memory = np.zeros((len(x), self._network["memory"]), np.float32) if self.memory is None else self.memory
         reset, update, new = np.split(self._affine("memory/in", x), 3, axis=-1)
         reset_h, update_h, new_h = np.split(self._affine("memory/h", memory), 3, axis=-1)
         gate = _sigmoid(update + update_h)

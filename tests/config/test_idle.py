@@ -28,6 +28,7 @@ def config(*words, base="toy"):
         (["workers=2", "engine=mpi"], r"workers = 2 \(-m\) does nothing: under engine=mpi each rank is a worker"),
         (["actors.count=2"], r"actors.count = 2 \(-m\) does nothing: the learner toy steps its environments itself; ppo, a2c"),
         (["actors.evaluators=2"], r"actors.evaluators = 2 \(-m\) does nothing: the learner toy steps its environments itself"),
+        (["actors.where=ray"], r"actors.where = ray \(-m\) does nothing without actors: set actors.count"),
         (["interval=100", "steps=80"], r"interval = 100 \(-m\) with 80 steps is one turn.*set interval=8 for ten turns"),
         (["interval=80", "steps=80"], r"is one turn, after which nobody inherits"),
         (["toy.h0=1", "toy.h1=1", "init.hparams="], r"nothing is evolved.*as in 'toy\.NAME=log\[1e-4, 1e-2\]'"),

@@ -39,6 +39,7 @@ ELSEWHERE = {
 NOT_HERE = {
     "mpiexec": "one rank stands for all here; tests/engines/test_mpi.py starts several",
     "ray.address=auto": "needs a cluster; tests/engines/test_ray.py starts one",
+    "actors.address=auto": "needs a cluster; tests/engines/far_ray.py starts one",
     "env=procgen": "trains long even if it is short; tests/envs/test_extras.py plays it",
     "procgen-small": "trains long even if it is short; tests/config/test_presets.py builds it",
 }

@@ -7,13 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 
 import pytest
 from tests.engines import grouped, mpiexec
 from tests.engines.workers import children
 
-from evolute.engines.group import WorkerError, open_group
+from evolute.engines.group import Group, MakeMethods, WorkerError, open_group
+from evolute.engines.links.processes import ProcessLink
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -42,6 +44,15 @@ def test_a_worker_that_has_started_is_greeted_before_anything_else():
         with pytest.raises(WorkerError, match="exit code 7"):
             group.any("die")
         assert sorted(group.all("add", 1)) == [7, 11]
+
+
+def test_workers_outlive_a_leader_that_had_nothing_to_ask_for_longer_than_their_lease():
+    group = Group(ProcessLink(MakeMethods(grouped.Counter), 1, lease=1.0))
+    pid = group.all("where")
+    time.sleep(2.5)
+    assert group.all("where") == pid
+    group.close()
+    assert children() == []
 
 
 def test_a_greeting_that_fails_is_told():

@@ -2,7 +2,8 @@
 
 A server process imports everything once and forks for each run, so that a run costs no start-up. It is started as a script,
 reads one JSON request a line (folder, settings, point) and answers each with the exit status of the fork. Without a point, a
-run writes the names of the points it passed to FOLDER.points. The `requests` among the settings are left for the run when it
+run writes the names of the points it passed to FOLDER.points. With arguments the script is one run instead, which is
+killed when it passes a point of this name for the given time. The `requests` among the settings are left for the run when it
 has a folder, also for a run that goes on.
 """
 
@@ -65,9 +66,23 @@ def run(folder: Path, settings: dict, at: int | None) -> None:
     requests = settings.pop("requests", [])
     if folder.exists():
         leave("folder.named")
-    points.hooks[:] = [leave, hook]
+    points.hooks += [leave, hook]
     evolute.run(folder=folder, display="none", **settings)
     folder.with_suffix(".points").write_text(json.dumps(passed))
+
+
+def kill_at(name: str, times: str) -> None:
+    """Have this process kill itself when it passes a write point of this name for the given time."""
+    from evolute.store import points
+
+    passed = []
+
+    def hook(point: str) -> None:
+        passed.extend([point] if point == name else [])
+        if len(passed) == int(times):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    points.hooks.append(hook)
 
 
 def forked(request: str) -> int:
@@ -85,7 +100,13 @@ def forked(request: str) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-if __name__ == "__main__":
+if (
+    __name__ == "__main__" and len(sys.argv) > 1
+):  # one run, on every rank that this is started on: FOLDER SETTINGS [POINT TIMES]
+    if len(sys.argv) > 3:
+        kill_at(*sys.argv[3:])
+    run(Path(sys.argv[1]), json.loads(sys.argv[2]), None)
+elif __name__ == "__main__":
     import tempfile
 
     with tempfile.TemporaryDirectory() as scratch:  # imports all that a run needs before the first fork

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from tests.engines import mpiexec
+from tests.laws import killed as killed_run
 from tests.laws.killed import Killer
 
 import evolute
@@ -70,6 +74,31 @@ def test_the_run_has_all_stages_of_a_generation(whole):
     stages = {(turn.order.why.get("event"), turn.order.why.get("rung")) for turn in turns_of(whole[0])}
     assert {("student", 0), ("promoted", 1), ("promoted", 2), ("chosen", 3), ("inherit", None)} <= stages
     assert sum(turn.order.teacher is not None for turn in turns_of(whole[0])) == 3 * COST
+
+
+@pytest.mark.slow("on processes, MPI ranks and Ray actors as well, a run that is killed in a rung ends with the same states")
+@pytest.mark.parametrize("engine", ["processes", "mpi", "ray"])
+def test_on_every_engine_a_run_killed_in_a_rung_ends_like_one_that_was_not(whole, tmp_path, engine):
+    folder, _ = whole
+    settings = {**SETTINGS, "engine": engine, **({} if engine == "mpi" else {"workers": 2})}
+    points = [("journal.decide.filled", BEGUN + COST - 1), ("journal.decide.done", BEGUN + 2)]
+    for point, times in points if engine == "processes" else points[:1]:
+        target = tmp_path / point
+        assert alone(target, settings, point, times) != 0
+        assert 0 < sum("teacher" in order for _, order in decided(target)) < 3 * COST
+        assert alone(target, settings) == 0
+        assert outcome(target) == outcome(folder)
+
+
+def alone(folder: Path, settings: dict, *point: str | int) -> int:
+    """The exit code of a run in processes of its own, whose leader may kill itself at a write point."""
+    words = [killed_run.__file__, str(folder), json.dumps(settings), *map(str, point)]
+    if settings["engine"] == "mpi":
+        process = mpiexec.mpiexec(3, *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process.communicate(timeout=200)
+        return process.returncode
+    env = {**os.environ, "RAY_raylet_start_wait_time_s": "120"}
+    return subprocess.run([sys.executable, *words], env=env, capture_output=True, timeout=300).returncode
 
 
 def test_a_run_killed_in_any_stage_ends_like_one_that_was_not(train, whole, tmp_path):

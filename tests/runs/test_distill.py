@@ -60,7 +60,7 @@ def test_it_takes_one_value_of_each_setting(student, tmp_path):
 
 def test_who_takes_no_teacher_is_refused(tmp_path):
     evolute.run(preset="toy", population=2, stop={"turns": 1}, folder=tmp_path / "run", display="none")
-    with pytest.raises(ConfigError, match=r"\(toy\) takes no teacher; ppo without memory does, and a training function"):
+    with pytest.raises(ConfigError, match=r"\(toy\) takes no teacher; ppo without memory, sac, td3 and dqn do, and"):
         distill(Run.open(tmp_path / "run").best, Launch())
 
 

@@ -318,7 +318,7 @@ def test_students_that_fail_rank_last_and_where_none_is_left_the_teacher_trains_
 @pytest.mark.parametrize(
     ("settings", "plan", "said"),
     [
-        ({}, plan_of(links=()), "takes no teacher; ppo does, and a training function or class does by a parameter `teacher`"),
+        ({}, plan_of(links=()), "takes no teacher; ppo, sac, td3 and dqn do, and a training function"),
         ({}, plan_of(turns=None), r"needs an end; set stop\.turns or stop\.steps"),
         ({"generations": -1}, plan_of(), "generations=-1: must be at least 1"),
         ({"patience": 0}, plan_of(), "patience=0: must be at least 1"),

@@ -14,6 +14,7 @@ from evolute.core.tree import pack
 from evolute.report import formats
 from evolute.report.data.details import retained_at_most
 from evolute.runs.assemble import Parts, assembled
+from evolute.runs.far_actors import actors_text
 
 JOURNAL_BYTES = 600
 """Roughly what one turn takes in the journal."""
@@ -51,11 +52,13 @@ def _expected(parts: Parts, existing: Path | None) -> dict[str, str]:
     besides = ", besides what is noted below" if isinstance(parts.learner, Sizable) else ""
     journal = formats.size(JOURNAL_BYTES * size * (turns or 0))
     new = f"a new folder {Path(config.settings.runs) / config.name}-N"
+    actors = actors_text(config)
     return {
         "members": f"{size}, in {formats.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
         "turns": f"{most}{turns:,} of each member, {_by_turn(config, each)}" if turns else "as many as it takes",
         "steps": f"{most}{size * each:,} of the whole population, {each:,} of each member" if turns else "as many as it takes",
         "ends": f"after {' or '.join(config.stop.rules())}",
+        **({} if actors is None else {"actors": actors}),
         "disk": f"{_disk(config, size, turns or 0, state)}{besides}; journal {journal}",
         "run": f"resumes {existing}" if existing else new,
     }

@@ -32,11 +32,16 @@ def _workers(config: Config) -> Iterator[str]:
 
 
 def _actors(config: Config) -> Iterator[str]:
-    actors = config.settings.actors
+    actors, given = config.settings.actors, config.given
+    for key in ("actors.where", "actors.address"):
+        if key in given and not actors.count:
+            yield f"{key} = {given[key].value} ({source(key, given)}) does nothing without actors: set actors.count"
+    if "actors.address" in given and actors.count and actors.where != "ray":
+        address = f"actors.address = {given['actors.address'].value} ({source('actors.address', given)})"
+        yield f"{address} does nothing without actors.where=ray"
     for key, count in (("actors.count", actors.count), ("actors.evaluators", actors.evaluators)):
         if count and config.learner.name not in WITH_ACTORS:
-            where = f"{key} = {count} ({source(key, config.given)}) does nothing"
-            named = ", ".join(WITH_ACTORS)
+            where, named = f"{key} = {count} ({source(key, given)}) does nothing", ", ".join(WITH_ACTORS)
             yield f"{where}: the learner {config.learner.name} steps its environments itself; {named} use actors"
 
 

@@ -113,6 +113,13 @@ class ActorSettings:
     count: Annotated[
         int, Ge(0), _anytime("processes that step the copies of an environment on the host; 0: the learner steps them itself")
     ] = 0
+    where: Annotated[
+        Literal["auto", "processes", "ray", "ranks"],
+        _anytime("processes beside each worker (auto), or, with pace=free, Ray actors or MPI ranks on any machine"),
+    ] = "auto"
+    address: Annotated[
+        str | None, _anytime("with actors.where=ray: a Ray cluster; by default that of engine=ray, or a runtime started here")
+    ] = None
     limit: Annotated[Seconds, _anytime("time limit of one step there; an actor that takes longer is replaced")] = 60.0
     evaluators: Annotated[
         int, Ge(0), _anytime("processes that step them in evaluations; 0: those that step them in training")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -330,15 +330,52 @@ class Engine(Protocol):
         """Stop all work and free everything."""
 
 
+class Team(Protocol):
+    """Objects of one kind, each in a process of its own, perhaps on another machine; a process that dies is replaced."""
+
+    def __len__(self) -> int: ...
+
+    def all(self, method: str, *arguments: Tree, aside: bool = False, retries: int = 0) -> list[Tree]:
+        """Call a method of every object; with `aside` in another thread, beside what that process is doing."""
+
+    def stream(self, method: str, *arguments: Tree, retries: int = 2) -> Iterator[tuple[int, Tree]]:
+        """Call a method of every object again and again; gives each result with the number of its process."""
+
+    def greet(self, method: str, *arguments: Tree) -> None:
+        """From now on a process that has started, at first or instead of one that died, is called so before anything else."""
+
+    def close(self) -> None:
+        """End all processes."""
+
+
+class Crew(Protocol):
+    """Where actors apart from the learner's machine come from. It can be sent to other processes, and opened there."""
+
+    @property
+    def where(self) -> str:
+        """Its name in `actors.where`."""
+
+    def open(self, make: Callable[[], Any], count: int) -> Team:
+        """So many processes, each with an object that `make` makes there."""
+
+
+@runtime_checkable
+class HasActors(Protocol):
+    """A learner whose environments can be stepped by actors on other machines."""
+
+    def actor(self) -> Any:
+        """What one of them does, as an object whose methods are called there."""
+
+
 @runtime_checkable
 class JoinedEngine(Protocol):
     """A maker of engines whose processes are all started from outside by the same command, as mpiexec does."""
 
-    def joined(self, build: Callable[[Json], Any]) -> AbstractContextManager[Callable[[Json], None]]:
+    def joined(self, build: Callable[[Json], Any], actors: int = 0) -> AbstractContextManager[Callable[[Json], None]]:
         """In the process that leads, a way to tell the others what to build.
 
         In the others this serves the leader until it is done, and then raises Followed. `build` makes what trains there of
-        what the leader sent.
+        what the leader sent. If there are to be `actors`, for each process that trains so many others act.
         """
 
 

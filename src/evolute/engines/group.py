@@ -135,6 +135,10 @@ class Group:
         """From now on a worker that has started, at first or instead of one that died, is called so before anything else."""
         self._greeting = (method, arguments)
 
+    def close(self) -> None:
+        """End all workers."""
+        self.link.close()
+
     def _results(self, method: str, jobs: Iterator[_Job], *, aside: bool = False) -> Iterator[tuple[int, Tree]]:
         """Results with the places of their jobs, as they come; those that came together with an error are given first."""
         due, running = deque[_Job](), dict[_Call, _Job]()

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evolute.core.protocols import Crew
+
 
 @dataclass(frozen=True)
 class GameSpec:
@@ -26,12 +28,19 @@ class GameSpec:
 class ActorSpec:
     """How many processes step the copies of an environment (0: none but the learner's), and how long a step may take.
 
-    `evaluators` are those that step in evaluations; 0: whoever steps in training.
+    They are on the learner's machine, unless they are those of a `crew`. `evaluators`, who are always there, step in
+    evaluations; 0: whoever steps in training.
     """
 
     count: int = 0
     limit: float = 60.0
+    crew: Crew | None = None
     evaluators: int = 0
+
+    @property
+    def far(self) -> bool:
+        """Whether actors on other machines act and step."""
+        return self.count > 0 and self.crew is not None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ from evolute.report.pace import Pace
 NOTE = 14
 """A learner's note in the column `turn` may be cut to this many characters where there is no room."""
 
+ACTORS = {"samples_per_second": "samples/s", "queue": "queue", "lag": "lag", "restarts": "restarts"}
+"""Metrics of turns at a free pace, and what they are called in the table."""
+
 
 @dataclass
 class Watched:
@@ -77,6 +80,7 @@ class Watched:
         return [
             Column("member", [str(member.slot) for member in members], needed=True),
             *self._compared(members),
+            *_actors(members),
             *(self._values(name, orders) for name in self.config.space),
             Column("weights", weights, left=True, needed=True, styles=styles),
             Column("turn", [self._doing(order) for order in orders], left=True, needed=True, least=NOTE),
@@ -99,6 +103,13 @@ class Watched:
             return ""
         share, note = self._progress.get(order.ref, (None, ""))
         return f"{order.turn} {note or ('' if share is None else f'{share:.0%}')}".rstrip()
+
+
+def _actors(members: Sequence[Member]) -> list[Column]:
+    """How sampling goes in turns where nobody waits for anybody, as far as members tell."""
+    told = [{} if member.latest is None else member.latest.report.metrics for member in members]
+    names = [name for name in ACTORS if any(name in metrics for metrics in told)]
+    return [Column(ACTORS[name], [formats.short(metrics.get(name, "")) for metrics in told]) for name in names]
 
 
 def score_of(member: Member) -> float | None:

@@ -20,6 +20,7 @@ from evolute.core.solo import adapt, is_train
 from evolute.core.space import Space
 from evolute.opponents.seated import Seated, Seating
 from evolute.runs.code import fingerprints
+from evolute.runs.far_actors import check_actors, crew_of
 from evolute.strategies.controlled import Controlled, evolving_plan
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.random_search import RandomSearch
@@ -63,6 +64,8 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
 
     A learner that is not going `to_train` is not asked whether it could.
     """
+    if to_train:
+        check_actors(config)
     learner = _learner(config, choices)
     settings = config.settings
     first = tuple({name: config.space[name].clip(row[name]) for name in row} for row in settings.init.hparams)
@@ -246,6 +249,8 @@ def _learner(config: Config, choices: Mapping[str, Json]) -> Learner[Any]:
     if is_train(maker) or not callable(maker):
         return adapt(maker)
     env = config.env and replace(config.env, name=choices.get("env", config.env.name))
+    if env is not None and (crew := crew_of(config)) is not None:
+        env = replace(env, actors=replace(env.actors, crew=crew))
     if env is not None and env.game is not None and choices:
         rating = choices.get("rating", config.settings.opponents_.rating)
         env = replace(env, game=replace(env.game, rating=rating))

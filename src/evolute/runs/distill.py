@@ -65,8 +65,8 @@ def distill(agent: Agent, how: Launch, layers: Sequence[Layer] = ()) -> Distille
 def _check(folder: Path, config: Config, learner: Learner[Any]) -> None:
     if "teacher" not in learner.links:
         raise ConfigError(
-            f"the learner of {folder} ({config.learner.name}) takes no teacher; ppo without memory does, and a training "
-            "function or class does by a parameter `teacher`"
+            f"the learner of {folder} ({config.learner.name}) takes no teacher; ppo without memory, sac, td3 and "
+            "dqn do, and a training function or class does by a parameter `teacher`"
         )
     if config.opponents is not None:
         raise ConfigError(f"the members of {folder} play each other (opponents=…): a student would have nobody to play against")

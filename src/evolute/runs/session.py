@@ -29,6 +29,7 @@ from evolute.runs import circles, control, folders, fork
 from evolute.runs.assemble import Parts, assembled, described
 from evolute.runs.code import changed_code, fingerprints
 from evolute.runs.commands import typed
+from evolute.runs.far_actors import actors_text
 from evolute.runs.final_evaluation import LEAST, SHARE, FinalEvaluation
 from evolute.runs.guests import Guest, GuestList, invited, watched
 from evolute.runs.restore import Restorer
@@ -106,7 +107,8 @@ def _joined(config: Config) -> Iterator[Announce]:
         checkpoints = Checkpoints(Path(opening["folder"]) / folders.CHECKPOINTS)
         return Worker(parts.learner, checkpoints, config.learner.settings, config.settings.goal), config.settings.limit
 
-    with maker.joined(build) as announce:
+    actors = config.settings.actors
+    with maker.joined(build, actors.count) if actors.where == "ranks" else maker.joined(build) as announce:
         yield announce
 
 
@@ -276,6 +278,8 @@ class Session:
         if position.decisions:
             turn = min(member.turns for member in position.population.members)
             self._watch(Notice(f"resuming {self.folder} at turn {turn}"))
+        if actors := actors_text(config):
+            self._watch(Notice(f"with {actors}"))
         for advice in self.parts.advice:
             self._watch(Notice(advice, warning=True))
         self._logs.start(sinks(config.settings.log), LoggedRun(self.folder, self.journal.meta), position.population)

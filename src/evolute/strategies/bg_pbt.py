@@ -60,8 +60,8 @@ def bg_pbt(
         raise ValueError(f"generations={generations}: a run with generations needs an end; set stop.turns or stop.steps")
     if teacher and "teacher" not in plan.links:
         raise ValueError(
-            f"generations={generations}: this learner takes no teacher; ppo does, and a training function or class does by a "
-            "parameter `teacher`; with teacher=false students learn by themselves"
+            f"generations={generations}: this learner takes no teacher; ppo, sac, td3 and dqn do, and a training function "
+            "or class does by a parameter `teacher`; with teacher=false students learn by themselves"
         )
     taught = taught_turns(plan.turns) if taught is None else taught
     if taught < FEWEST:

@@ -18,12 +18,13 @@ from evolute.core.tree import digest
 from evolute.core.worker import Worker
 from evolute.envs.spec import EnvSpec, GameSpec
 from evolute.learners.kit import adam
+from evolute.learners.kit import teaching as weighing
 from evolute.learners.kit.actions import Categories, Gaussian, LegalCategories, masked
 from evolute.learners.kit.normalise import Moments
+from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.ppo import teacher as teaching
 from evolute.learners.ppo.settings import PPOSettings, flat
 from evolute.learners.ppo.spec import TeacherSpec, _widths
-from evolute.learners.ppo.teacher import TeacherInputs
 from evolute.runs.assemble import assembled
 from evolute.testing.memory import MemoryStates
 
@@ -133,8 +134,8 @@ def test_a_fresh_student_begins_with_the_moments_of_its_teacher(school):
 
 def test_a_teacher_counts_linearly_less_along_the_turn():
     inputs = TeacherInputs(None, np.array([1.0, 0.5], np.float32))
-    assert [float(teaching.weight(inputs, number, 5)) for number in range(5)] == [1.0, 0.875, 0.75, 0.625, 0.5]
-    assert float(teaching.weight(inputs, 0, 1)) == 1.0
+    assert [float(weighing.weight(inputs, number, 5)) for number in range(5)] == [1.0, 0.875, 0.75, 0.625, 0.5]
+    assert float(weighing.weight(inputs, 0, 1)) == 1.0
 
 
 def test_students_on_the_host_are_taught_as_well():

@@ -26,6 +26,8 @@ from evolute.engines.links.ranks import Ranks
 
 BEATS = 5
 """How often per lease a rank shows that it is alive."""
+BEAT = 5.0
+"""Seconds between two signs of life of a rank that acts."""
 GRACE = 2.0
 """Seconds that a rank has to end its turn when the leader is done."""
 RESUME_ME = 75
@@ -34,7 +36,7 @@ RESUME_ME = 75
 
 @dataclass(eq=False)
 class MpiLink:
-    """All ranks as workers. Rank 0 trains in a thread of its own, so that it can lead meanwhile."""
+    """All ranks that train as workers. Rank 0 trains in a thread of its own, so that it can lead meanwhile."""
 
     ranks: Ranks
     make: Make
@@ -53,7 +55,7 @@ class MpiLink:
 
     @property
     def size(self) -> int:
-        return self.ranks.size
+        return self.ranks.workers
 
     def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
         ticket = next(self.ranks.tickets)
@@ -100,6 +102,8 @@ class MpiLink:
         self._thread.join(1.0)
 
     def _event(self, rank: int, message: Tree) -> list[Event]:
+        if rank >= self.size:
+            return []  # it acted for somebody in the last run
         self._heard[rank] = time.monotonic()
         match message:
             case {"ready": address}:
@@ -114,19 +118,23 @@ class MpiLink:
 
     def _check(self) -> None:
         """MPI cannot replace a rank: one that is silent for longer than its lease ends the job, which can be resumed."""
-        late = [rank for rank, heard in self._heard.items() if rank and time.monotonic() - heard > self.lease]
-        if late:
-            print(
-                f"rank {late[0]} was silent for more than {self.lease:g} s: run the same command again to resume",
-                file=sys.stderr,
-            )
-            self.ranks.do(lambda: self.ranks.comm.Abort(RESUME_ME))
-            self._thread.join()
+        if silent := [rank for rank, heard in self._heard.items() if rank and time.monotonic() - heard > self.lease]:
+            end_job(self.ranks, silent[0], self.lease)
+
+
+def end_job(ranks: Ranks, silent: int, lease: float) -> None:
+    """End the job because of a rank that was silent for longer than its lease."""
+    print(f"rank {silent} was silent for more than {lease:g} s: run the same command again to resume", file=sys.stderr)
+    ranks.do(lambda: ranks.comm.Abort(RESUME_ME))
+    threading.Event().wait()
 
 
 @contextmanager
 def leading(ranks: Ranks, build: Callable[[Json], Make]) -> Iterator[Callable[[Json], None]]:
-    """On rank 0, a way to tell the others what to build; on those, work for it until it is done, then raise Followed."""
+    """On rank 0, a way to tell the others what to build; on those, work for it until it is done, then raise Followed.
+
+    Ranks that do not train act for one that does.
+    """
     if ranks.rank != 0:
         raise Followed(follow(ranks, build))
     last: Json = None
@@ -148,7 +156,7 @@ def leading(ranks: Ranks, build: Callable[[Json], Make]) -> Iterator[Callable[[J
 
 
 def follow(ranks: Ranks, build: Callable[[Json], Make]) -> Json:
-    """On other ranks: train for rank 0 until it is done; returns the last opening that it announced."""
+    """On other ranks: train or act until rank 0 is done; returns the last opening that it announced."""
     make: Make | None = None
     with _signals_ignored():
         while True:
@@ -158,6 +166,8 @@ def follow(ranks: Ranks, build: Callable[[Json], Make]) -> Json:
                     return last
                 case {"open": opening}:
                     make = _built(ranks, build, opening)
+                    if make is not None and not ranks.trains:
+                        act(ranks, make, opening)
                 case {"begin": beat} if make is not None:
                     _serve(ranks, make, beat)
 
@@ -166,7 +176,7 @@ def _built(ranks: Ranks, build: Callable[[Json], Make], opening: Json) -> Make |
     try:
         return build(opening)
     except Exception:
-        ranks.send(0, {"failed": traceback.format_exc()})
+        ranks.send(ranks.leader, {"failed": traceback.format_exc()})
         return None
 
 
@@ -195,6 +205,33 @@ def _serve(ranks: Ranks, make: Make, beat: float) -> None:
     ranks.deliver = None
 
 
+def act(ranks: Ranks, make: Make, opening: Json) -> None:
+    """Answer the rank that this one acts for, until the one that leads all has something else in mind."""
+    server = CallServer(lambda message: ranks.send(ranks.leader, message))
+    over = threading.Event()
+
+    def other(source: int, message: Tree) -> None:
+        match message:
+            case {"ticket": _}:
+                server.take(message)
+            case {"hello": _}:
+                ranks.send(source, {"ready": str(ranks.rank)})
+            case {"open": again} if again == opening:
+                pass  # the same run goes on
+            case _:
+                ranks.inbox.put((source, message))
+                server.leave()
+                threading.Thread(target=_end_if_late, args=(ranks, over), daemon=True).start()
+
+    RankEndpoint(ranks, server, other).open(make)
+    for source, message in _waiting(ranks):
+        other(source, message)
+    threading.Thread(target=_beat, args=(ranks, BEAT, over), daemon=True).start()
+    server.work()
+    over.set()
+    ranks.deliver = None
+
+
 def _waiting(ranks: Ranks) -> list[tuple[int, Tree]]:
     """The messages that have come meanwhile, in order."""
     messages: list[tuple[int, Tree]] = []
@@ -206,7 +243,7 @@ def _waiting(ranks: Ranks) -> list[tuple[int, Tree]]:
 
 def _beat(ranks: Ranks, seconds: float, over: threading.Event) -> None:
     while not over.wait(seconds):
-        ranks.send(0, {"alive": True})
+        ranks.send(ranks.leader, {"alive": True})
 
 
 def _end_if_late(ranks: Ranks, over: threading.Event) -> None:

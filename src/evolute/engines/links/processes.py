@@ -122,13 +122,10 @@ class ProcessLink:
         while True:
             for number in self._restarts.take_due():
                 self._start(number)
-            events = self._expired()
+            events = self._arrived(0.0)
+            events += self._expired()  # after what has come while nobody asked
             until = min(deadline, self._restarts.next_due())
-            pause = 0.0 if events else min(self.lease / BEATS, max(0.0, until - time.monotonic()))
-            with contextlib.suppress(queue.Empty):
-                events += self._event(*self._inbox.get(timeout=pause))
-                while True:
-                    events += self._event(*self._inbox.get_nowait())
+            events += self._arrived(0.0 if events else min(self.lease / BEATS, max(0.0, until - time.monotonic())))
             if events or time.monotonic() >= deadline:
                 return events
 
@@ -156,6 +153,15 @@ class ProcessLink:
         there.close()
         self._workers[number] = WorkerProcess(number, process, here, self._inbox)
         self._workers[number].outbox.put(self._payload)
+
+    def _arrived(self, pause: float) -> list[Event]:
+        """What all messages mean that are there, or that come first within the pause."""
+        events: list[Event] = []
+        with contextlib.suppress(queue.Empty):
+            events += self._event(*self._inbox.get(timeout=pause))
+            while True:
+                events += self._event(*self._inbox.get_nowait())
+        return events
 
     def _event(self, worker: WorkerProcess, message: Tree) -> list[Event]:
         """What a message means; None is the end of the connection."""

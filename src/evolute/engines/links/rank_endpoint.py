@@ -60,4 +60,4 @@ class RankEndpoint:
         def take(ref: Ref, tree: Tree) -> None:
             self.server.target.take([list(ref), tree])
 
-        exchange(self.ranks.comm, moves, lambda ref: self.server.target.give([list(ref), []]), take)
+        exchange(self.ranks.of_workers, moves, lambda ref: self.server.target.give([list(ref), []]), take)

@@ -46,12 +46,19 @@ def world() -> Ranks:
 
 @dataclass(eq=False)
 class Ranks:
-    """Sends trees to other ranks. What comes in goes to `deliver`, in the thread that makes the MPI calls, or to the inbox."""
+    """Sends trees to other ranks. What comes in goes to `deliver`, in the thread that makes the MPI calls, or to the inbox.
+
+    The first `workers` ranks train. The others, if there are any, act for them, and what they send has an inbox of its own.
+    """
 
     comm: Any = None
     rank: int = -1
     size: int = 0
+    workers: int = 0
+    of_workers: Any = None
+    """The communicator of those that train."""
     inbox: queue.SimpleQueue[tuple[int, Tree]] = field(default_factory=queue.SimpleQueue)
+    from_actors: queue.SimpleQueue[tuple[int, Tree]] = field(default_factory=queue.SimpleQueue)
     tickets: count[int] = field(default_factory=lambda: count(1))
     deliver: Callable[[int, Tree], None] | None = None
     _jobs: queue.SimpleQueue[tuple[Job, bool]] = field(default_factory=queue.SimpleQueue)
@@ -67,6 +74,29 @@ class Ranks:
         if self._error is not None:
             raise EngineError(f"engine=mpi needs mpi4py and an MPI library: pip install 'evolute[mpi]' ({self._error})")
 
+    def arrange(self, actors: int) -> None:
+        """Let so many ranks, or some more, act for each that trains; all ranks do this together."""
+        if actors:
+            self.workers = max(1, self.size // (1 + actors))
+            self.do(self._split)
+        else:
+            self.workers, self.of_workers = self.size, self.comm
+
+    @property
+    def trains(self) -> bool:
+        """Whether this rank trains, and does not act for another."""
+        return self.rank < self.workers
+
+    @property
+    def team(self) -> list[int]:
+        """The ranks that act for this one."""
+        return list(range(self.workers + self.rank, self.size, self.workers))
+
+    @property
+    def leader(self) -> int:
+        """The rank that this one acts for, or the one that leads those that train."""
+        return 0 if self.trains else (self.rank - self.workers) % self.workers
+
     def send(self, rank: int, message: Tree) -> None:
         """Send a message; large arrays go as they lie in memory, so they must not change until they have arrived."""
         self._jobs.put((lambda: self._send(rank, message), _matters(message)))
@@ -77,7 +107,9 @@ class Ranks:
 
     def take(self, source: int, message: Tree) -> None:
         """A message has come: for `deliver`, or the inbox if there is none yet."""
-        if self.deliver is None:
+        if self.trains and source >= self.workers:
+            self.from_actors.put((source, message))
+        elif self.deliver is None:
             self.inbox.put((source, message))
         else:
             self.deliver(source, message)
@@ -99,6 +131,7 @@ class Ranks:
             return
         self.comm = MPI.COMM_WORLD.Dup()
         self.rank, self.size = self.comm.Get_rank(), self.comm.Get_size()
+        self.workers, self.of_workers = self.size, self.comm
         self._begun.set()
         try:
             self._attend(MPI.Status())
@@ -153,6 +186,9 @@ class Ranks:
         tree = decoded(head.data, bulk)
         self.take(source, tree)
         return _matters(tree)
+
+    def _split(self) -> None:
+        self.of_workers = self.comm.Split(int(not self.trains), self.rank)
 
     def _end(self) -> None:
         self._over = True

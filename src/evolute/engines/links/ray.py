@@ -127,7 +127,8 @@ class RayLink:
         while True:
             for number in self._restarts.take_due():
                 self._start(number)
-            events = self._expired()
+            events = [event for future in self._done(0.0) for event in self._event(future)]
+            events += self._expired()  # after what has come while nobody asked
             self._ask_around()
             until = min(deadline, self._restarts.next_due())
             for future in self._done(0.0 if events else min(self.lease / BEATS, max(0.0, until - time.monotonic()))):
@@ -139,7 +140,7 @@ class RayLink:
         self._restarts.plan(worker)
 
     def close(self) -> None:
-        for actor in self._actors.values():
+        for actor in self._actors.values() if self._ray.is_initialized() else ():
             self._ray.kill(actor.handle)
         self._actors.clear()
         self._pending.clear()

@@ -36,7 +36,7 @@ def connected(address: str | None, workers: int | None, cpus: float) -> Callable
         try:
             ray.init(address=address)
         except ConnectionError as error:
-            raise EngineError(f"ray.address={address}: no Ray cluster answers there: {error}") from error
+            raise EngineError(f"no Ray cluster answers at the address {address}: {error}") from error
     shutdown: Callable[[], None] = ray.shutdown
     return shutdown
 
@@ -52,5 +52,5 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise EngineError("engine=ray needs Ray: pip install 'evolute[ray]'") from error
+        raise EngineError("Ray is not installed: pip install 'evolute[ray]'") from error
     return ray

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from evolute.envs.flatten import FlatBox
 from evolute.learners.kit import networks, normalise, torsos
-from evolute.learners.kit.actions import Actions, Distribution, LegalCategories
+from evolute.learners.kit.actions import Actions, Categories, Distribution, Gaussian, LegalCategories
 from evolute.learners.kit.networks import Network
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.weights import Weights
@@ -91,6 +91,17 @@ def described_network(description: Mapping[str, Any]) -> Network:
         name: tuple(value) if isinstance(value, list) else value for name, value in description["network"].items()
     }
     return Network(**fields)
+
+
+def described_actions(description: Mapping[str, Any]) -> Distribution:
+    """The actions in a description."""
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in description["actions"].items()
+    }
+    kind, legal = fields.pop("kind"), fields.pop("legal", False)
+    if kind == "gaussian":
+        return Gaussian(**fields)
+    return LegalCategories(Categories(**fields)) if legal else Categories(**fields)
 
 
 def _lists(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Episodes:
         """Note that the env of this row raised an error, or gave what is not a number in this step."""
         member, env = divmod(row, self.envs)
         whole = not_finite(f"environment gave {what}", env, step)
-        self._fail(member, whole if error is None else "".join(traceback.format_exception(error)))
+        self.fail(member, whole if error is None else "".join(traceback.format_exception(error)))
 
     @property
     def failed(self) -> Array:
@@ -97,19 +97,20 @@ class Episodes:
         if np.isfinite(reward).all() and (whole or np.isfinite(obs).all()):
             return obs
         for row, error in vector.failures.items():
-            self._fail(row // self.envs, "".join(traceback.format_exception(error)))
+            self.fail(row // self.envs, "".join(traceback.format_exception(error)))
         obs = np.array(obs)
         grid = obs.reshape((*reward.shape, *obs.shape[1:]))
         for member in range(self.members):
             for what, seen in (("a reward", reward[member]), ("an observation", grid[member])):
                 bad = ~np.isfinite(seen.reshape(self.envs, -1)).all(axis=1) if seen.dtype.kind == "f" else np.zeros(1, bool)
                 if bad.any():
-                    self._fail(member, not_finite(f"environment gave {what}", int(np.argmax(bad)), self.steps))
+                    self.fail(member, not_finite(f"environment gave {what}", int(np.argmax(bad)), self.steps))
             if not (np.isfinite(reward[member]).all() and (whole or np.isfinite(grid[member]).all())):
                 reward[member], grid[member] = 0, 0
         return obs
 
-    def _fail(self, member: int, error: str) -> None:
+    def fail(self, member: int, error: str) -> None:
+        """Note that a member can no longer be trained, and why; of those whose turn is over this no longer matters."""
         if not self.over[member]:
             self.errors.setdefault(member, error)
 

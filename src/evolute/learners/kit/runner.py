@@ -11,6 +11,9 @@ from evolute.learners.kit.evaluation import EpisodeResults, Player
 Spec_contra = TypeVar("Spec_contra", contravariant=True)
 State_contra = TypeVar("State_contra", contravariant=True)
 Assigned_contra = TypeVar("Assigned_contra", contravariant=True)
+Spec = TypeVar("Spec")
+State = TypeVar("State")
+Assigned = TypeVar("Assigned")
 Result = TypeVar("Result")
 
 
@@ -39,3 +42,25 @@ class Runner(Protocol[Spec_contra, State_contra, Assigned_contra, Result]):
         self, spec: Spec_contra, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
     ) -> list[EpisodeResults]:
         """Fresh episodes of each member, on a seed that all share."""
+
+
+def turns(
+    runner: Runner[Spec, State, Assigned, Result],
+    specs: Sequence[Spec],
+    states: Sequence[State],
+    assignments: Sequence[Assigned],
+    ring: int,
+    progress: Progress,
+) -> list[Result]:
+    """The turns of all members; those of one spec, who have teachers of one kind or none, train together."""
+    kinds = list(dict.fromkeys(specs))
+    results: dict[int, Result] = {}
+    for place, kind in enumerate(kinds):
+        rows = [row for row, spec in enumerate(specs) if spec == kind]
+
+        def along(share: float, note: str, place: int = place) -> None:
+            progress((place + share) / len(kinds), note)
+
+        chosen = [states[row] for row in rows], [assignments[row] for row in rows]
+        results |= zip(rows, runner.turn(kind, *chosen, ring, along), strict=True)
+    return [results[row] for row in range(len(specs))]

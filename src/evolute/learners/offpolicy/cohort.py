@@ -59,6 +59,7 @@ class Cohort:
             self.spread(np.int32(state.train.steps) for state in self.states),
             old,
             members.spread(counts),
+            self.spread(one.teacher for one in self.assignments) if self.spec.teacher is not None else (),
         )
 
     def blank(self) -> Rows:

@@ -11,11 +11,15 @@ import gymnasium
 import numpy as np
 
 from evolute.core.order import Hparams, Json, LinkName, Order, Ref
-from evolute.core.protocols import Outcome, Progress
+from evolute.core.protocols import Outcome, Progress, TurnError
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
-from evolute.learners.kit import acting, episode_stats, networks
+from evolute.learners.kit import acting, episode_stats, networks, teaching
+from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.native import support
+from evolute.learners.kit.runner import turns
+from evolute.learners.kit.teaching import TeacherInputs
+from evolute.learners.offpolicy import teacher
 from evolute.learners.offpolicy.buffer import Buffer, Mixed
 from evolute.learners.offpolicy.footprint import check
 from evolute.learners.offpolicy.runner import Assignment, Runner, TurnResult
@@ -45,8 +49,8 @@ class OffPolicy:
 
     @property
     def links(self) -> tuple[LinkName, ...]:
-        links: dict[str, tuple[LinkName, ...]] = {"keep": ("own",), "share": ("own", "others")}
-        return links.get(self.settings.inherit_buffer, ())
+        buffers: dict[str, tuple[LinkName, ...]] = {"keep": ("own",), "share": ("own", "others")}
+        return (*buffers.get(self.settings.inherit_buffer, ()), "teacher")
 
     @property
     def architecture(self) -> tuple[str, ...]:
@@ -92,12 +96,21 @@ class OffPolicy:
         settings = [self._full(order.hparams) for order in orders]
         spec = self._spec(settings[0])
         support.check(self.algorithm, native=spec.native)
+        teachers = [None if order.teacher is None else fetch(order.teacher) for order in orders]
+        states = [self._begun(*one) for one in zip(states, orders, teachers, strict=True)]
         buffers = [self._buffer(spec, state, order, fetch) for state, order in zip(states, orders, strict=True)]
         assignments = [
-            Assignment(values, math.ceil(order.steps / spec.steps), order.seed, self._learnt_from(buffer, order, fetch))
-            for buffer, order, values in zip(buffers, orders, settings, strict=True)
+            Assignment(
+                values,
+                math.ceil(order.steps / spec.steps),
+                order.seed,
+                self._learnt_from(buffer, order, fetch),
+                () if by is None else TeacherInputs(by.player, self._teacher_weight(order)),
+            )
+            for buffer, order, values, by in zip(buffers, orders, settings, teachers, strict=True)
         ]
-        results = self.runner.turn(spec, states, assignments, self.settings.episodes, progress)
+        specs = [spec if one is None else replace(spec, teacher=_teacher_policy(one, spec)) for one in teachers]
+        results = turns(self.runner, specs, states, assignments, self.settings.episodes, progress)
         after = [
             MemberState(result.train, result.envs, buffer.extended(result.rows, self._room(order)), self._about(spec, values))
             for result, buffer, order, values in zip(results, buffers, orders, settings, strict=True)
@@ -106,8 +119,8 @@ class OffPolicy:
         if self.settings.fitness == "evaluation":
             scores = self._evaluated(spec, after, orders, progress)
         outcomes = [
-            self._outcome(result, state, score, one.rollouts * spec.steps)
-            for result, state, score, one in zip(results, after, scores, assignments, strict=True)
+            self._outcome(one, result, state, score, assignment.rollouts * spec.steps)
+            for one, result, state, score, assignment in zip(specs, results, after, scores, assignments, strict=True)
         ]
         return after, outcomes
 
@@ -157,6 +170,14 @@ class OffPolicy:
         kind = np.dtype(self.observation_space.dtype) if spec.policy.image else np.dtype(np.float32)
         return Buffer.empty(spec.policy.network.obs, kind, spec.exploring.width)
 
+    def _begun(self, state: MemberState, order: Order, by: MemberState | None) -> MemberState:
+        if by is None or order.start is not None:
+            return state
+        return teacher.begun(state, by, rows=self.settings.inherit_buffer == "copy")
+
+    def _teacher_weight(self, order: Order) -> Any:
+        return self.settings.teacher_policy * np.array(order.teacher_weight, np.float32)
+
     def _buffer(self, spec: ReplaySpec, state: MemberState, order: Order, fetch: Callable[[Ref], MemberState]) -> Buffer:
         """The rows that a turn adds to: an heir's by `inherit_buffer`, its own otherwise."""
         heir = order.start is not None and order.start.member != order.member
@@ -200,7 +221,12 @@ class OffPolicy:
         return scores
 
     def _outcome(
-        self, result: TurnResult, state: MemberState, evaluated: tuple[float, float | None] | None, steps: int
+        self,
+        spec: ReplaySpec,
+        result: TurnResult,
+        state: MemberState,
+        evaluated: tuple[float, float | None] | None,
+        steps: int,
     ) -> Outcome:
         """The metrics of a turn; the score is the mean return of its last training episodes, or of an evaluation."""
         stats = result.stats
@@ -213,7 +239,8 @@ class OffPolicy:
         mean_return = None if returned is None else returned[0]
         score, error = (mean_return, episode_stats.standard_error(stats.episodes)) if evaluated is None else evaluated
         means = dict(zip(METRICS, stats.sums / max(int(stats.made), 1), strict=True))
-        learning = {name: float(means[name]) if stats.made else None for name in REPORTED[self.algorithm]}
+        reported = (*REPORTED[self.algorithm], *([] if spec.teacher is None else METRICS[-1:]))
+        learning = {name: float(means[name]) if stats.made else None for name in reported}
         metrics: dict[str, Any] = {
             "score": score,
             "score_error": error,
@@ -225,3 +252,10 @@ class OffPolicy:
             **learning,
         }
         return Outcome(metrics, steps)
+
+
+def _teacher_policy(teacher: MemberState, spec: ReplaySpec) -> PolicySpec:
+    try:
+        return teaching.policy_of(teacher.about, spec.policy)
+    except ValueError as error:
+        raise TurnError(str(error)) from error

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from evolute.learners.kit import runner as kit_runner
 from evolute.learners.kit.jax_envs import EnvStates
+from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.offpolicy.buffer import Buffer, Mixed, Rows
 from evolute.learners.offpolicy.spec import ReplaySpec
 from evolute.learners.offpolicy.train_state import MemberState, TrainState
@@ -16,12 +17,13 @@ from evolute.learners.offpolicy.turn import TurnStats
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a turn asks of one member: its settings, how many rollouts, a seed, and the rows to begin with."""
+    """What a turn asks of one member: its settings, how many rollouts, a seed, the rows to begin with, and maybe a teacher."""
 
     hparams: Mapping[str, Any]
     rollouts: int
     seed: int
     buffer: Buffer | Mixed
+    teacher: TeacherInputs | tuple[()] = ()
 
 
 class TurnResult(NamedTuple):

@@ -56,6 +56,9 @@ class ReplaySettings:
         doc("what makes the score: the last training episodes, or evaluation episodes on seeds shared by all members"),
     ] = "training"
     episodes: Annotated[Number, Evolves.NEVER, doc("episodes that make a score")] = 20
+    teacher_policy: Annotated[
+        Natural, Evolves.NEVER, doc("weight of the distance to the teacher's policy, in turns with a teacher")
+    ] = 1.0
     code: Annotated[
         Literal["auto", "native", "xla"],
         Evolves.NEVER,
@@ -115,7 +118,7 @@ ARCHITECTURE = ("widths", "activation", "network", "dueling")
 
 def traced_names(kind: type[ReplaySettings]) -> tuple[str, ...]:
     """The settings that are values inside the compiled program: a change acts on the next turn and compiles nothing."""
-    fixed = {*SHAPES, *ARCHITECTURE, "capacity", "inherit_buffer", "fitness", "episodes", "code", "devices"}
+    fixed = {*SHAPES, *ARCHITECTURE, "capacity", "inherit_buffer", "fitness", "episodes", "teacher_policy", "code", "devices"}
     return tuple(field.name for field in fields(kind) if field.name not in fixed)
 
 

@@ -37,6 +37,8 @@ class ReplaySpec:
     dueling: bool = False
     native: bool = False
     """Whether minibatches go through machine code of our own."""
+    teacher: PolicySpec | None = None
+    """What acts in the teacher, in turns with one."""
 
     @property
     def traced(self) -> tuple[str, ...]:

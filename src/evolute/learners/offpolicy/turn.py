@@ -10,12 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from evolute.envs.interface import JaxEnv
-from evolute.learners.kit import acting, episode_stats, jax_envs, networks, normalise
+from evolute.learners.kit import acting, episode_stats, jax_envs, networks, normalise, teaching
 from evolute.learners.kit.chunks import Chunk
 from evolute.learners.kit.episode_stats import EpisodeStats
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.host_rollout import Trajectory
 from evolute.learners.kit.jax_envs import Copies, EnvStates
+from evolute.learners.kit.teaching import TeacherInputs
+from evolute.learners.offpolicy import teacher
 from evolute.learners.offpolicy.buffer import GOES_ON, TERMINATED, TIME_LIMIT, VOID, Rows
 from evolute.learners.offpolicy.spec import ReplaySpec
 from evolute.learners.offpolicy.train_state import TrainState, folded
@@ -56,8 +58,8 @@ class HostRow(NamedTuple):
 class Inputs(NamedTuple):
     """What one member's turn is given: its key's data, its settings, whether its environments start afresh, how many rollouts.
 
-    `begun` is how many steps the member had made before, `old` its rows from before, of which there are `count`. Of
-    environments on the host there are the rows of this turn and a rollout.
+    `begun` is how many steps the member had made before, `old` its rows from before, of which there are `count`. Whoever is
+    taught has a `teacher`. Of environments on the host there are the rows of this turn and a rollout.
     """
 
     key: Any
@@ -67,6 +69,7 @@ class Inputs(NamedTuple):
     begun: Any
     old: Rows
     count: Any
+    teacher: TeacherInputs | tuple[()] = ()
     new: Rows | tuple[()] = ()
     trajectory: Trajectory | tuple[()] = ()
 
@@ -86,7 +89,7 @@ def in_jax(spec: ReplaySpec, env: JaxEnv, row: JaxRow, inputs: Inputs, chunk: Ch
         new = _appended(spec, row.new, trajectory, number)
         stats = row.stats._replace(episodes=episode_stats.updated(row.stats.episodes, *ended))
         window = _window(spec, inputs, held(new), number)
-        train, stats = _learn(spec, row.train, stats, window, inputs, trajectory, learning_key)
+        train, stats = _learn(spec, row.train, stats, window, inputs, trajectory, number, learning_key)
         return JaxRow(train, envs, new, stats)
 
     envs = jax.lax.cond((inputs.fresh > 0) & (chunk.start == 0), started, lambda: row.envs)
@@ -104,7 +107,7 @@ def on_host(spec: ReplaySpec, row: HostRow, inputs: Inputs, number: jax.Array) -
     key = jax.random.fold_in(jax.random.wrap_key_data(inputs.key), -1 - number)
 
     def learnt() -> HostRow:
-        return HostRow(*_learn(spec, row.train, row.stats, window, inputs, trajectory, key))
+        return HostRow(*_learn(spec, row.train, row.stats, window, inputs, trajectory, number, key))
 
     after: HostRow = jax.lax.cond(number < inputs.rollouts, learnt, lambda: row)
     return after
@@ -123,7 +126,7 @@ def appended(spec: ReplaySpec, new: Rows, trajectory: Trajectory, number: Any) -
     return jax.vmap(partial(_appended, spec), in_axes=(0, 0, None))(new, trajectory, number)
 
 
-def named(spec: ReplaySpec, hparams: jax.Array) -> Values:
+def named(spec: ReplaySpec, hparams: jax.Array) -> dict[str, jax.Array]:
     """The settings by name."""
     return {name: hparams[place] for place, name in enumerate(spec.traced)}
 
@@ -151,10 +154,13 @@ def _learn(
     window: Window,
     inputs: Inputs,
     trajectory: Trajectory,
+    number: jax.Array,
     key: jax.Array,
 ) -> tuple[TrainState, TurnStats]:
-    """The member after the updates that are due after a rollout."""
-    h = named(spec, inputs.hparams)
+    """The member after the updates that are due after the rollout of this number."""
+    h, taught_by = named(spec, inputs.hparams), inputs.teacher
+    if isinstance(taught_by, TeacherInputs):
+        h["teacher_weight"] = teaching.weight(taught_by, number, inputs.rollouts)
     train = train._replace(steps=train.steps + spec.steps)
     if not spec.policy.image:
         flat = trajectory.obs[:-1].reshape((spec.steps, -1))
@@ -166,6 +172,8 @@ def _learn(
         train, sums = carried
         drawing, updating = jax.random.split(jax.random.fold_in(key, place))
         batch = drawn(window, drawing, spec.batch, n_step=h["n_step"], discount=h["discount"])
+        if isinstance(taught_by, TeacherInputs):
+            batch = batch._replace(teacher=teacher.outputs(spec, taught_by, batch.obs))
         train, metrics = update(spec, train, preprocessed(spec, train, batch, h), h, updating)
         return train, sums + metrics
 

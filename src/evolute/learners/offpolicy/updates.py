@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from evolute.learners.kit import acting, adam, layers, networks, torsos, weights
 from evolute.learners.kit.adam import AdamState
 from evolute.learners.kit.weights import Weights
+from evolute.learners.offpolicy import teacher
 from evolute.learners.offpolicy.exploring import log_prob
 from evolute.learners.offpolicy.spec import CRITICS, ReplaySpec
 from evolute.learners.offpolicy.train_state import TrainState, folded
@@ -18,7 +19,7 @@ from evolute.learners.offpolicy.window import Batch
 Values = Mapping[str, jax.Array]
 """Settings by name."""
 Update = Callable[[ReplaySpec, TrainState, Batch, Values, jax.Array], tuple[TrainState, jax.Array]]
-METRICS = ("critic_loss", "actor_loss", "q", "alpha", "entropy")
+METRICS = ("critic_loss", "actor_loss", "q", "alpha", "entropy", "teacher_distance")
 """What an update reports."""
 ADAM_EPS = 1e-8
 MAX_NORM = 10.0
@@ -38,19 +39,22 @@ def sac(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.A
     critic, critic_loss, q = _critics(spec, train.critic, batch, target, h)
     noise = jax.random.normal(now, shape)
 
-    def loss(vector: jax.Array) -> tuple[jax.Array, jax.Array]:
-        action, log = log_prob(_outputs(spec, vector, batch.obs), noise)
+    def loss(vector: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+        outputs = _outputs(spec, vector, batch.obs)
+        action, log = log_prob(outputs, noise)
         value = jnp.min(_judged(spec, critic.weights, CRITICS, batch.obs, action), axis=0)
-        return _mean(alpha * log - value, batch), _mean(log, batch)
+        own = _mean(alpha * log - value, batch)
+        taught, distance = _taught(spec, own, batch, outputs, h, scale=alpha + _mean(jnp.abs(value), batch))
+        return taught, (_mean(log, batch), distance)
 
-    (actor_loss, log), gradient = jax.value_and_grad(loss, has_aux=True)(train.actor.weights)
+    (actor_loss, (log, distance)), gradient = jax.value_and_grad(loss, has_aux=True)(train.actor.weights)
     actor = _stepped(train.actor, gradient, h["lr"])
     missing = log + h["entropy_target"] * spec.exploring.width
     temperature = _stepped(train.alpha, -missing[None], jnp.where(h["alpha_lr"] > 0, h["alpha_lr"], h["lr"]))
     learnt = jax.tree.map(lambda new, old: jnp.where(h["alpha"] > 0, old, new), temperature, train.alpha)
     targets = _followed(train.targets, critic.weights, h["tau"])
     train = train._replace(actor=actor, critic=critic, targets=targets, alpha=learnt, updates=train.updates + 1)
-    return train, jnp.stack([critic_loss, actor_loss, q, alpha, -log])
+    return train, jnp.stack([critic_loss, actor_loss, q, alpha, -log, distance])
 
 
 def td3(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.Array) -> tuple[TrainState, jax.Array]:
@@ -63,21 +67,22 @@ def td3(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.A
     best = jnp.min(_twins(spec, target_critic, batch.after, next_action), axis=0)
     critic, critic_loss, q = _critics(spec, train.critic, batch, batch.reward + batch.discount * best, h)
 
-    def loss(vector: jax.Array) -> jax.Array:
-        action = jnp.tanh(_outputs(spec, vector, batch.obs))
-        return -_mean(_judged(spec, critic.weights, CRITICS[:1], batch.obs, action)[0], batch)
+    def loss(vector: jax.Array) -> tuple[jax.Array, jax.Array]:
+        outputs = _outputs(spec, vector, batch.obs)
+        value = _judged(spec, critic.weights, CRITICS[:1], batch.obs, jnp.tanh(outputs))[0]
+        return _taught(spec, -_mean(value, batch), batch, outputs, h, scale=_mean(jnp.abs(value), batch))
 
     def learnt() -> tuple[AdamState, jax.Array, jax.Array]:
-        actor_loss, gradient = jax.value_and_grad(loss)(train.actor.weights)
+        losses, gradient = jax.value_and_grad(loss, has_aux=True)(train.actor.weights)
         actor = _stepped(train.actor, gradient, h["lr"])
         followed = _followed(train.targets, jnp.concatenate([critic.weights, actor.weights]), h["tau"])
-        return actor, followed, actor_loss
+        return actor, followed, jnp.stack(losses)
 
     due = (train.updates + 1) % h["delay"].astype(jnp.int32) == 0
-    actor, targets, actor_loss = jax.lax.cond(due, learnt, lambda: (train.actor, train.targets, jnp.float32(0)))
-    actor_loss = actor_loss * h["delay"]  # it is summed over all updates
+    actor, targets, losses = jax.lax.cond(due, learnt, lambda: (train.actor, train.targets, jnp.zeros(2)))
+    actor_loss, distance = losses * h["delay"]  # they are summed over all updates
     train = train._replace(actor=actor, critic=critic, targets=targets, updates=train.updates + 1)
-    return train, jnp.stack([critic_loss, actor_loss, q, jnp.float32(0), jnp.float32(0)])
+    return train, jnp.stack([critic_loss, actor_loss, q, jnp.float32(0), jnp.float32(0), distance])
 
 
 def dqn(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.Array) -> tuple[TrainState, jax.Array]:
@@ -88,26 +93,30 @@ def dqn(spec: ReplaySpec, train: TrainState, batch: Batch, h: Values, key: jax.A
     target = batch.reward + batch.discount * _picked(ahead, chosen)
     action = batch.action[:, 0].astype(jnp.int32)
     linear = jnp.where(h["huber"] > 0, h["huber"], NEVER)
+    scale = jnp.float32(1) if spec.teacher is None else jnp.mean(jnp.abs(batch.teacher))
 
-    def loss(vector: jax.Array) -> tuple[jax.Array, jax.Array]:
-        value = _picked(_outputs(spec, vector, batch.obs), action)
+    def loss(vector: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+        values = _outputs(spec, vector, batch.obs)
+        value = _picked(values, action)
         error = jnp.abs(value - target)
-        return _mean(jnp.where(error < linear, 0.5 * error**2, linear * (error - 0.5 * linear)), batch), _mean(value, batch)
+        own = _mean(jnp.where(error < linear, 0.5 * error**2, linear * (error - 0.5 * linear)), batch)
+        taught, distance = _taught(spec, own, batch, values, h, scale=scale)
+        return taught, (_mean(value, batch), distance)
 
-    (critic_loss, q), gradient = jax.value_and_grad(loss, has_aux=True)(train.actor.weights)
+    (critic_loss, (q, distance)), gradient = jax.value_and_grad(loss, has_aux=True)(train.actor.weights)
     actor = _stepped(train.actor, gradient, h["lr"], MAX_NORM)
     train = train._replace(actor=actor, targets=_followed(train.targets, actor.weights, h["tau"]), updates=train.updates + 1)
     zero = jnp.float32(0)
-    return train, jnp.stack([critic_loss, zero, q, zero, zero])
+    return train, jnp.stack([critic_loss, zero, q, zero, zero, distance])
 
 
 UPDATES: Mapping[str, Update] = {"sac": sac, "td3": td3, "dqn": dqn}
 REPORTED: Mapping[str, tuple[str, ...]] = {
-    "sac": METRICS,
+    "sac": METRICS[:-1],
     "td3": ("critic_loss", "actor_loss", "q"),
     "dqn": ("critic_loss", "q"),
 }
-"""The metrics that an algorithm has."""
+"""The metrics that an algorithm has; whoever is taught has the last one, too."""
 
 
 def _outputs(spec: ReplaySpec, vector: jax.Array, obs: jax.Array) -> jax.Array:
@@ -119,6 +128,16 @@ def _outputs(spec: ReplaySpec, vector: jax.Array, obs: jax.Array) -> jax.Array:
 
         return native.outputs(network, vector, obs)
     return networks.policy(network, networks.unpacked(network, vector), obs, jnp.zeros((len(obs), 1)))[0]
+
+
+def _taught(
+    spec: ReplaySpec, own: jax.Array, batch: Batch, outputs: jax.Array, h: Values, scale: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """A member's own loss with the distance to its teacher, in units of `scale`, and that distance; no teacher is 0 away."""
+    if spec.teacher is None:
+        return own, jnp.float32(0)
+    distance = _mean(teacher.distance(spec, batch.teacher, outputs), batch)
+    return own + h["teacher_weight"] * jax.lax.stop_gradient(scale) * distance, distance
 
 
 def _critics(

@@ -66,7 +66,10 @@ def held(rows: Rows) -> Rows:
 
 
 class Batch(NamedTuple):
-    """What is learnt from: discounted rewards up to `after`, and the discount of its value, 0 after a termination."""
+    """What is learnt from: discounted rewards up to `after`, and the discount of its value, 0 after a termination.
+
+    Whoever is taught has the outputs of its teacher, [row, output].
+    """
 
     obs: Any
     action: Any
@@ -74,6 +77,7 @@ class Batch(NamedTuple):
     discount: Any
     after: Any
     weight: Any
+    teacher: Any = ()
 
 
 def drawn(window: Window, key: jax.Array, number: int, *, n_step: jax.Array, discount: jax.Array) -> Batch:

@@ -9,29 +9,21 @@ from __future__ import annotations
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evolute.envs.interface import Moved
+from evolute.learners.kit.evaluation import Player
+from evolute.learners.kit.fragment import Array, Fragment, FragmentSource
 from evolute.learners.kit.host_rollout import Trajectory
 from evolute.learners.kit.paced_rollout import Rows, Steps
 
 if TYPE_CHECKING:
     from evolute.learners.ppo.paced_runner import Cohort
 
-Array = np.ndarray[Any, Any]
 TICK, LOOK = 0.01, 1.0
 """Seconds after which it is looked whether an update is done, if no row moves, and whether members have failed."""
-
-
-class Fragment(NamedTuple):
-    """Some steps of one row: what a Trajectory has of it, the policy's version at its first step, and the mean over all."""
-
-    row: int
-    first_version: int
-    mean_version: float
-    steps: Trajectory
 
 
 class Fragments:
@@ -43,6 +35,21 @@ class Fragments:
         self.draws, self.drawn = 0, np.full(rows.number, -1)
         """How often noise was drawn, and which draw each row's is from."""
         self.noise = rows.policy.draw(0)
+        self.policies = np.zeros(rows.episodes.members, int)
+        """The version of each member's policy now."""
+
+    def use(self, players: Player, versions: Array) -> None:
+        self.rows.policy.use(players)
+        self.policies = versions.copy()
+
+    def take(self, done: Array, patience: float) -> list[Fragment]:
+        envs = self.rows.episodes.envs
+        chosen = np.flatnonzero(self.rows.waiting & ~np.repeat(done, envs))
+        if len(chosen):
+            self.act(chosen, np.repeat(self.policies, envs))
+        started, moved = self.rows.moved(together=False, patience=patience)
+        self.begin(started)
+        return self.step(moved)
 
     def begin(self, rows: Array) -> None:
         """Begin new fragments of these rows, with noise that they have not had."""
@@ -77,49 +84,46 @@ class Fragments:
     def _cut(self, row: int) -> Fragment:
         versions, steps = self.versions[row], self.steps.fields
         copied = Trajectory._make([array[row].copy() for array in steps])
-        return Fragment(row, int(versions[0]), float(versions.mean()), copied)
+        return Fragment(row // self.rows.episodes.envs, row, int(versions[0]), float(versions.mean()), copied)
 
 
 class FreeTurn:
     """One turn of a cohort; `run` gives metrics of each member."""
 
-    def __init__(self, cohort: Cohort, rows: Rows, max_lag: int) -> None:
-        self.cohort, self.rows, self.max_lag = cohort, rows, max_lag
+    def __init__(self, cohort: Cohort, source: FragmentSource, max_lag: int) -> None:
+        self.cohort, self.source, self.max_lag = cohort, source, max_lag
         size, envs = cohort.size, cohort.spec.envs
         self.updates = cohort.updates[:size]
         self.versions = np.zeros(size, int)
         """How many updates each member has made."""
         self.queues: list[deque[Fragment]] = [deque(maxlen=max_lag * envs) for _ in range(size)]
         self.lags: list[list[tuple[float, int]]] = [[] for _ in range(size)]
-        self.dropped = np.zeros(size, int)
+        self.dropped, self.sampled = np.zeros(size, int), np.zeros(size, int)
+        """Fragments that were not learnt from, and steps in all of them."""
+        self.waiting: list[list[int]] = [[] for _ in range(size)]
+        """How many fragments there were when an update took some."""
         self.busy = 0.0
 
     def run(self) -> list[dict[str, float]]:
-        cohort, rows, begun = self.cohort, self.rows, time.perf_counter()
-        envs = cohort.spec.envs
-        cohort.policy.use(cohort.players())
-        fragments = Fragments(rows, cohort.spec.unroll)
+        cohort, begun = self.cohort, time.perf_counter()
+        self.source.use(cohort.players(), self.versions)
         learning, update = np.zeros(cohort.size, bool), None
         with ThreadPoolExecutor(1) as learner:
             while not (done := self._done()).all():
                 if update is not None and update.done():
                     update.result()
                     self.versions += learning
-                    cohort.policy.use(cohort.players())
-                    update = None
+                    players = cohort.players()
+                    learning, update = self._begun(learner)  # which goes on while the weights are on their way
+                    self.source.use(players, self.versions)
                     cohort.progress(float(np.min(self.versions / np.maximum(self.updates, 1))), "")
                     continue
                 if update is None:
                     learning, update = self._begun(learner)
-                chosen = np.flatnonzero(rows.waiting & ~np.repeat(done, envs))
-                if len(chosen):
-                    fragments.act(chosen, np.repeat(self.versions, envs))
-                started, moved = rows.moved(together=False, patience=LOOK if update is None else TICK)
-                fragments.begin(started)
-                for fragment in fragments.step(moved):
+                for fragment in self.source.take(done, LOOK if update is None else TICK):
                     self._put(fragment)
-        idle = 1 - self.busy / (time.perf_counter() - begun)
-        return [self._metrics(member, idle) for member in range(cohort.size)]
+        took = time.perf_counter() - begun
+        return [self._metrics(member, took) for member in range(cohort.size)]
 
     def _done(self) -> Array:
         episodes = self.cohort.episodes
@@ -129,9 +133,9 @@ class FreeTurn:
 
     def _put(self, fragment: Fragment) -> None:
         """Queue a fragment; if nobody has had time for the oldest, it goes."""
-        member = fragment.row // self.cohort.spec.envs
-        queue = self.queues[member]
+        member, queue = fragment.member, self.queues[fragment.member]
         self.dropped[member] += len(queue) == queue.maxlen
+        self.sampled[member] += len(fragment.steps.valid)
         queue.append(fragment)
 
     def _begun(self, learner: ThreadPoolExecutor) -> tuple[Array, Future[None] | None]:
@@ -162,6 +166,7 @@ class FreeTurn:
         envs, capacity = self.cohort.spec.envs, self.cohort.capacity
         taken = {}
         for member in np.flatnonzero(ready).tolist():
+            self.waiting[member].append(len(self.queues[member]))
             oldest = [self.queues[member].popleft() for _ in range(envs)]
             version = int(self.versions[member])
             self.lags[member] += [(version - one.mean_version, version - one.first_version) for one in oldest]
@@ -175,11 +180,13 @@ class FreeTurn:
             fields.append(array if Trajectory._fields[place] == "memory" else np.swapaxes(array, 1, 2))
         return Trajectory(*fields)
 
-    def _metrics(self, member: int, idle: float) -> dict[str, float]:
+    def _metrics(self, member: int, took: float) -> dict[str, float]:
         lags = np.array(self.lags[member] or [(0.0, 0)])
         return {
+            "samples_per_second": float(self.sampled[member] / took),
+            "queue": float(np.mean(self.waiting[member] or [0])),
             "lag": float(lags[:, 0].mean()),
             "lag_max": float(lags[:, 1].max()),
             "dropped": float(self.dropped[member]),
-            "idle": max(0.0, idle),
+            "idle": max(0.0, 1 - self.busy / took),
         }

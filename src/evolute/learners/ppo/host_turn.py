@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from evolute.learners.kit import acting, networks
+from evolute.learners.kit import acting, networks, teaching
 from evolute.learners.kit.host_rollout import Trajectory
+from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.kit.weights import Weights
 from evolute.learners.ppo import teacher
 from evolute.learners.ppo.rollout import Rollout, discounts_over, normalised
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
-from evolute.learners.ppo.teacher import TeacherInputs
 from evolute.learners.ppo.train_state import TrainState
 from evolute.learners.ppo.update import improve
 
@@ -51,7 +51,7 @@ def _updated(spec: PPOSpec, row: Row, inputs: Inputs, number: jax.Array) -> Row:
     key = jax.random.fold_in(jax.random.wrap_key_data(inputs.key), -1 - number)
     targets: Any = ()
     if spec.teacher is not None and isinstance(inputs.teacher, TeacherInputs):
-        h = h._replace(teacher_weight=teacher.weight(inputs.teacher, number, inputs.updates))
+        h = h._replace(teacher_weight=teaching.weight(inputs.teacher, number, inputs.updates))
         targets = teacher.targets(spec.teacher, inputs.teacher, trajectory.obs[:-1], rollout.action)
     train, losses = improve(spec, train, rollout, value[-1], trajectory.memory, h, key, targets)
     return Row(train, discounted, row.losses + losses, row.finite * jnp.isfinite(jnp.sum(value)))

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from evolute.learners.kit import acting, episode_stats, jax_envs, networks
+from evolute.learners.kit import acting, episode_stats, jax_envs, networks, teaching
 from evolute.learners.kit.actions import masked
 from evolute.learners.kit.arena import Opponents
 from evolute.learners.kit.chunks import Chunk
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.jax_envs import EnvStates, World
+from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.kit.weights import Weights
 from evolute.learners.ppo import teacher
 from evolute.learners.ppo.rollout import Rollout, discounts, normalised, per_channel
 from evolute.learners.ppo.settings import Traced, unpacked
 from evolute.learners.ppo.spec import PPOSpec
-from evolute.learners.ppo.teacher import TeacherInputs
 from evolute.learners.ppo.train_state import TrainState
 from evolute.learners.ppo.turn_stats import UNKNOWN, TurnStats
 from evolute.learners.ppo.update import improve
@@ -68,7 +68,7 @@ def updates(spec: PPOSpec, surroundings: Surroundings, row: Row, inputs: Inputs,
         update_key = jax.random.fold_in(key, chunk.start + number + 1)
         if not isinstance(inputs.teacher, TeacherInputs):
             return _update(spec, world(row.train), row, hparams, update_key)
-        weight = teacher.weight(inputs.teacher, chunk.start + number, inputs.updates)
+        weight = teaching.weight(inputs.teacher, chunk.start + number, inputs.updates)
         return _update(spec, world(row.train), row, hparams._replace(teacher_weight=weight), update_key, inputs.teacher)
 
     envs = jax.lax.cond(begin, started, lambda: row.envs)

@@ -19,10 +19,13 @@ from evolute.learners.kit import acting, episode_stats, networks
 from evolute.learners.kit.episodes import not_finite
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.native import support
+from evolute.learners.kit.runner import turns
+from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.ppo import channels
 from evolute.learners.ppo.algorithm import PPO_ALGORITHM, Algorithm
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.encounters import Encounter
+from evolute.learners.ppo.far_runner import FarRunner
 from evolute.learners.ppo.game_runner import GameRunner
 from evolute.learners.ppo.guests import check_guest, guest_from
 from evolute.learners.ppo.host_game_runner import HostGameRunner
@@ -40,7 +43,7 @@ from evolute.learners.ppo.settings import (
     flat,
 )
 from evolute.learners.ppo.spec import PPOSpec, TeacherSpec, spec_of
-from evolute.learners.ppo.teacher import TeacherInputs, policy_of, with_moments
+from evolute.learners.ppo.teacher import policy_of, with_moments
 from evolute.learners.ppo.train_state import MemberState, fresh, from_tree, to_tree
 from evolute.learners.ppo.turn_stats import SUSPECTS
 from evolute.policy import Policy
@@ -112,7 +115,7 @@ class PPO:
         assignments = [self._assignment(spec, order, values, teacher, fetch) for order, values, teacher in rows]
         specs = [spec if one is None else replace(spec, teacher=self._teacher_spec(spec, one)) for one in teachers]
         begun = [_begun(*row) for row in zip(states, orders, teachers, strict=True)]
-        results = self._turns(specs, begun, assignments, progress)
+        results = turns(self.runner, specs, begun, assignments, self.settings.episodes, progress)
         after = [
             MemberState(result.train, result.envs, self._about(spec, values))
             for result, values in zip(results, settings, strict=True)
@@ -159,26 +162,6 @@ class PPO:
         except ValueError as error:
             raise TurnError(str(error)) from error
 
-    def _turns(
-        self,
-        specs: Sequence[PPOSpec],
-        states: Sequence[MemberState],
-        assignments: Sequence[Assignment],
-        progress: Progress,
-    ) -> list[TurnResult]:
-        """The turns of all members; those with teachers of one kind, or with none, train together."""
-        kinds = list(dict.fromkeys(specs))
-        results: dict[int, TurnResult] = {}
-        for place, kind in enumerate(kinds):
-            rows = [row for row, spec in enumerate(specs) if spec == kind]
-
-            def along(share: float, note: str, place: int = place) -> None:
-                progress((place + share) / len(kinds), note)
-
-            chosen = [states[row] for row in rows], [assignments[row] for row in rows]
-            results |= zip(rows, self.runner.turn(kind, *chosen, self.settings.episodes, along), strict=True)
-        return [results[row] for row in range(len(specs))]
-
     def dump(self, state: MemberState) -> Tree:
         return to_tree(state)
 
@@ -200,6 +183,11 @@ class PPO:
             return None
         number, greedy = episodes or sum(self.rounds), self.settings.greedy
         return self.play(tree, hparams, seed=seed, episodes=number, greedy=greedy, progress=progress)
+
+    def actor(self) -> Any:
+        """What steps environments for this learner on another machine."""
+        assert isinstance(self.runner, FarRunner)
+        return self.runner.actors.make()
 
     @property
     def rounds(self) -> Sequence[int]:

@@ -24,9 +24,11 @@ from evolute.envs.interface import (
 from evolute.envs.make import make_env, make_game, resolve_name, spec_for_testing
 from evolute.envs.spec import ActorSpec, EnvSpec, GameSpec
 from evolute.learners.kit.arena import has_legal, lineup_numbers
+from evolute.learners.kit.far_actors import FarActors
 from evolute.learners.kit.native import support
 from evolute.learners.kit.programs import Programs
 from evolute.learners.ppo.algorithm import Algorithm
+from evolute.learners.ppo.far_runner import FarRunner
 from evolute.learners.ppo.game_runner import GameRunner
 from evolute.learners.ppo.host_game_runner import HostGameRunner
 from evolute.learners.ppo.host_runner import HostRunner
@@ -76,13 +78,16 @@ def make(algorithm: Algorithm, env: EnvSpec, settings: OnPolicySettings) -> Lear
 def _runner(programs: Programs, env: JaxEnv | HostEnv, pace: PaceSpec, actors: ActorSpec) -> Runner:
     if not isinstance(env, HostEnv):
         return JaxRunner(programs, env)
-    crew, evaluators = (
+    near, evaluators = (
         Actors(env, count, actors.limit) if count and isinstance(env, Separable) else None
-        for count in (actors.count, actors.evaluators)
+        for count in (0 if actors.far else actors.count, actors.evaluators)
     )
-    if pace == TOGETHER and crew is None and not isinstance(env, Paced):
+    if actors.crew is not None and actors.far:
+        far = FarActors(actors.crew, env, actors.count, actors.limit)
+        return FarRunner(programs, env, far, pace.max_lag, evaluators)
+    if pace == TOGETHER and near is None and not isinstance(env, Paced):
         return HostRunner(programs, env, evaluators)
-    return PacedRunner(programs, env, pace, crew, evaluators)
+    return PacedRunner(programs, env, pace, near, evaluators)
 
 
 def _time_step(env: JaxEnv | HostEnv, settings: OnPolicySettings, key: str, name: str) -> float | None:
@@ -100,7 +105,8 @@ def _time_step(env: JaxEnv | HostEnv, settings: OnPolicySettings, key: str, name
 
 def _notes(spec: EnvSpec, env: JaxEnv | HostEnv) -> tuple[str, ...]:
     """A word on actors that have nothing to do."""
-    reason, asked = without_actors(env), {"count": spec.actors.count, "evaluators": spec.actors.evaluators}
+    reason, actors = without_actors(env), spec.actors
+    asked = {"count": 0 if actors.far else actors.count, "evaluators": actors.evaluators}
     return tuple(
         f"actors.{key}={number} does nothing with {spec.name}: {reason}" for key, number in asked.items() if number and reason
     )

@@ -32,6 +32,8 @@ TOGETHER = PaceSpec()
 
 def pace_of(env: JaxEnv | HostEnv, settings: OnPolicySettings, actors: ActorSpec, section: str) -> PaceSpec:
     """The pace that the settings ask for, or that fits the environment; raises ValueError where it has no such pace."""
+    if actors.far:
+        return _far_pace(env, settings, actors, section)
     repeatable = env.repeatable if isinstance(env, Paced) else True
     asked = settings.pace
     asks = asked in ("rollout", "free") or settings.ahead > 0
@@ -44,6 +46,18 @@ def pace_of(env: JaxEnv | HostEnv, settings: OnPolicySettings, actors: ActorSpec
         key = f"{section}.pace={asked}" if asked in ("rollout", "free") else f"{section}.ahead={settings.ahead}"
         raise ValueError(f"{key}: {_reason(env)}")
     return TOGETHER
+
+
+def _far_pace(env: JaxEnv | HostEnv, settings: OnPolicySettings, actors: ActorSpec, section: str) -> PaceSpec:
+    """The pace with actors on other machines, which wait for nobody. What they step together in one call suits them, too."""
+    given = f"actors.where={actors.crew and actors.crew.where}"
+    if isinstance(env, Paced) or not isinstance(env, HostEnv):
+        raise ValueError(f"{given}: {_reason(env)}")
+    if settings.pace != "free":
+        raise ValueError(f"{given}: these actors wait for no update, so set {section}.pace=free, not {settings.pace}")
+    if settings.ahead:
+        raise ValueError(f"{section}.ahead={settings.ahead}: with {section}.pace=free nobody waits for updates anyway")
+    return PaceSpec("free", max_lag=settings.max_lag)
 
 
 def without_actors(env: JaxEnv | HostEnv) -> str:

@@ -29,7 +29,7 @@ from evolute.learners.kit.paced_rollout import PacedCollector, Rows
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data, stacked, unstacked
 from evolute.learners.ppo import host_turn
-from evolute.learners.ppo.free_turn import FreeTurn
+from evolute.learners.ppo.free_turn import Fragments, FreeTurn
 from evolute.learners.ppo.host_runner import blank_rows
 from evolute.learners.ppo.host_turn import Inputs, Row
 from evolute.learners.ppo.pace import PaceSpec
@@ -100,10 +100,11 @@ class PacedRunner:
         return self.env.pool(seeds, whole=whole)
 
     def _free_turn(self, cohort: Cohort, rows: Rows) -> list[dict[str, float]]:
+        turn = FreeTurn(cohort, Fragments(rows, cohort.spec.unroll), self.pace.max_lag)
         if self.actors is None:
-            return FreeTurn(cohort, rows, self.pace.max_lag).run()
+            return turn.run()
         before = self.actors.restarts
-        metrics = FreeTurn(cohort, rows, self.pace.max_lag).run()
+        metrics = turn.run()
         return [{**one, "restarts": float(self.actors.restarts - before)} for one in metrics]
 
     def _turn(self, cohort: Cohort, collector: PacedCollector) -> list[dict[str, float]]:

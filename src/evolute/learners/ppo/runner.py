@@ -11,9 +11,9 @@ from evolute.core.order import Lineup, Match, Ref
 from evolute.learners.kit import runner as kit_runner
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.jax_envs import EnvStates
+from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
-from evolute.learners.ppo.teacher import TeacherInputs
 from evolute.learners.ppo.train_state import MemberState, TrainState
 from evolute.learners.ppo.turn_stats import TurnStats
 

@@ -6,26 +6,15 @@ divergence KL(teacher || student) besides PPO's own. The teacher's network may b
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from typing import Any, NamedTuple
-
 import jax
 import jax.numpy as jnp
 
-from evolute.learners.kit import acting, networks
+from evolute.learners.kit import acting, networks, teaching
 from evolute.learners.kit.acting import PolicySpec
-from evolute.learners.kit.actions import Distribution, Gaussian
-from evolute.learners.kit.evaluation import Player
+from evolute.learners.kit.actions import Distribution
+from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.ppo.spec import TeacherSpec
 from evolute.learners.ppo.train_state import MemberState, TrainState
-
-
-class TeacherInputs(NamedTuple):
-    """A teacher as it plays, and how much it counts at the turn's first and last update [2]."""
-
-    player: Player
-    weight: Any
 
 
 def policy_of(teacher: MemberState, student: PolicySpec, *, values: bool) -> PolicySpec:
@@ -33,24 +22,12 @@ def policy_of(teacher: MemberState, student: PolicySpec, *, values: bool) -> Pol
     network = acting.described_network(teacher.about)
     if network.memory or student.network.memory:
         raise ValueError("a network with memory (ppo.memory) can neither teach nor be taught: set ppo.memory=0")
-    if math.prod(network.obs) != math.prod(student.network.obs):
-        raise ValueError(
-            f"the teacher observes {math.prod(network.obs)} numbers and the student {math.prod(student.network.obs)}: "
-            "both must be trained in environments with the same observations"
-        )
-    theirs, ours = dict(teacher.about["actions"]), dict(acting.description(student)["actions"])
-    std = theirs.pop("std", None)
-    ours.pop("std", None)
-    if theirs != ours:
-        raise ValueError(
-            f"the teacher's actions are {theirs} and the student's {ours}: both must be trained in environments with the same "
-            "actions, and with the same ppo.squash"
-        )
+    found = teaching.policy_of(teacher.about, student)
     if values and network.channels != student.network.channels:
         raise ValueError(
             "ppo.teacher_value: teacher and student must have the same reward channels, or set ppo.teacher_value=0"
         )
-    return PolicySpec(network, replace(student.actions, std=std) if isinstance(student.actions, Gaussian) else student.actions)
+    return found
 
 
 def with_moments(student: TrainState, teacher: TrainState) -> TrainState:
@@ -58,13 +35,6 @@ def with_moments(student: TrainState, teacher: TrainState) -> TrainState:
     obs = teacher.obs if teacher.obs.mean.shape == student.obs.mean.shape else student.obs
     returns = teacher.returns if teacher.returns.mean.shape == student.returns.mean.shape else student.returns
     return student._replace(obs=obs, returns=returns)
-
-
-def weight(inputs: TeacherInputs, number: jax.Array, updates: jax.Array) -> jax.Array:
-    """How much the teacher counts in the update of this number."""
-    first, last = inputs.weight[0], inputs.weight[1]
-    now: jax.Array = first + (last - first) * number / jnp.maximum(updates - 1, 1)
-    return now
 
 
 def targets(spec: TeacherSpec, inputs: TeacherInputs, obs: jax.Array, action: jax.Array) -> jax.Array:

@@ -27,6 +27,7 @@ def config(*words, base="toy"):
         (["workers=2"], r"workers = 2 \(-m\) does nothing: the engine inline has no workers; set engine=processes"),
         (["workers=2", "engine=mpi"], r"workers = 2 \(-m\) does nothing: under engine=mpi each rank is a worker"),
         (["actors.count=2"], r"actors.count = 2 \(-m\) does nothing: the learner toy steps its environments itself; ppo, a2c"),
+        (["actors.evaluators=2"], r"actors.evaluators = 2 \(-m\) does nothing: the learner toy steps its environments itself"),
         (["actors.where=ray"], r"actors.where = ray \(-m\) does nothing without actors: set actors.count"),
         (["interval=100", "steps=80"], r"interval = 100 \(-m\) with 80 steps is one turn.*set interval=8 for ten turns"),
         (["interval=80", "steps=80"], r"is one turn, after which nobody inherits"),
@@ -69,6 +70,17 @@ def test_the_learning_rate_is_the_example_where_there_is_one():
         (["interval=30", "steps=80", "population=2"], "3 of each member, 30 steps each and 20 in the last", "160 of the whole"),
         (["interval=30", "steps=80", "stop.turns=2", "population=2"], "2 of each member, 30 steps each", "120 of the whole"),
         (["interval=30", "stop.turns=2", "population=2"], "2 of each member, 30 steps each", "120 of the whole"),
+        (
+            ["interval=30", "stop.total=90", "population=2"],
+            "2 of each member, 30 steps each and 15 in the last",
+            "90 of the whole",
+        ),
+        (
+            ["interval=30", "stop.turns=2", "stop.patience=1"],
+            "at most 2 of each member, 30 steps each",
+            "at most 120 of the whole",
+        ),
+        (["interval=30", "stop.patience=3"], "as many as it takes", "as many as it takes"),
     ],
 )
 def test_the_dry_run_does_not_contradict_itself(words, turns, steps):
@@ -76,8 +88,15 @@ def test_the_dry_run_does_not_contradict_itself(words, turns, steps):
     print_dry_run(config("stop.turns=", *words), None, None, out)
     lines = out.getvalue().splitlines()
     assert f"turns:     {turns}" in lines
-    assert any(line.startswith(f"steps:     {steps} population") for line in lines)
+    assert any(line.startswith(f"steps:     {steps}") for line in lines)
     assert ("note:" in out.getvalue()) == (words[0] == "interval=100")
+
+
+def test_the_dry_run_says_what_ends_the_run():
+    out = io.StringIO()
+    print_dry_run(config("stop.total=1k", "stop.patience=3", "stop.time=1m", "stop.score=2"), None, None, out)
+    rules = "1,000 steps of all members together or 60 seconds of training or a score of 2 or 3 turns without a new best score"
+    assert f"ends:      after 50 turns of each member or {rules}" in out.getvalue().splitlines()
 
 
 def test_weights_and_biases_without_a_login_is_refused_before_the_run(tmp_path):

@@ -30,7 +30,7 @@ def toy(*overrides):
         ("12", 12),
     ],
 )
-@pytest.mark.parametrize("key", ["interval", "stop.turns", "stop.steps"])
+@pytest.mark.parametrize("key", ["interval", "stop.turns", "stop.steps", "stop.total"])
 def test_counts_may_be_written_short(key, text, number):
     value = toy(f"{key}={text}").settings.flat()[key]
     assert (type(value), value) == (int, number)
@@ -58,6 +58,12 @@ def test_durations_may_be_written_with_a_unit(key, text, seconds):
         ("stop.time=10min", "seconds, or a time as in 90s, 10m"),
         ("stop.time=12:30", "10m"),
         ("stop.score=high", "number"),
+        ("stop.total=0", "greater than 0"),
+        ("stop.total=-8", "greater than 0"),
+        ("stop.total=1", "all 2 members together, and each needs a step: set at least 2"),
+        ("stop.patience=0", "greater than 0"),
+        ("stop.patience=-1", "greater than 0"),
+        ("stop.patience=0.5", "integer"),
         ("population=0", "greater than 0"),
         ("population=many", "integer"),
         ("seed=-1", "greater than or equal to 0"),

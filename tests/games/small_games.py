@@ -63,6 +63,22 @@ class Ticking(Small):
         return {"ticks": len(self.ticks)}
 
 
+class Clocked(Small):
+    """Has a clock of its own, which no two questions are equally far apart on; observations are when it asks. `told` is what it
+    says of the time instead, if anything."""
+
+    repeatable = clock = True
+    told: ClassVar[dict[int, float | None]] = {}
+
+    async def play(self, seats, seed):
+        rng, now, seat = np.random.default_rng(seed), 5.0, seats["player"]
+        for number in range(6):
+            await seat.act([now, 0], at=self.told.get(number, now))
+            now += float(rng.choice([0.25, 0.5, 2.0]))
+            seat.reward(1)
+        seat.end([now, 0], at=now)
+
+
 class Hasty(Small):
     """Asks once and is over without waiting for the answer; how long it lasts is no matter."""
 

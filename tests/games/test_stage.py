@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from tests.games.small_games import Duel, Hasty, Limited, Masked, Paying, Sabotaged, Small, Ticking
+from tests.games.small_games import Clocked, Duel, Hasty, Limited, Masked, Paying, Sabotaged, Small, Ticking
 
 from evolute.envs.lockstep import Lockstep
 from evolute.testing import check_async_game
@@ -89,6 +89,41 @@ def test_a_game_that_does_not_wait_counts_its_late_answers():
         told = moved.results[0]
         assert told["ticks"] <= asked
         assert 0 < told["late"] < 1
+
+
+def test_the_time_between_moves_is_that_of_the_games_clock():
+    with staged(Clocked(), seeds=(1, 2)) as pool:
+        moved, before = pool.recv(2), np.full(2, np.nan)
+        assert moved.elapsed.tolist() == [0, 0]
+        for _ in range(30):
+            first = np.isnan(before)
+            np.testing.assert_array_equal(moved.elapsed[~first], (moved.obs[:, 0] - before)[~first])
+            before = np.where(moved.truncated, np.nan, moved.obs[:, 0])
+            pool.send(moved.rows, [0, 1])
+            moved = pool.recv(2)
+    check_async_game(Clocked(), episodes=2)
+
+
+@pytest.mark.parametrize(
+    ("told", "clock", "words"),
+    [
+        ({2: None}, True, "at=None: a game with clock = True says its time in seconds whenever it asks"),
+        ({2: math.nan}, True, "at=nan: a game with clock = True"),
+        ({2: 1.0}, True, "at=1: the time was .* before, and does not go backwards"),
+        ({}, False, "the time was given, but the game has clock = False"),
+    ],
+)
+def test_a_clock_must_be_said_and_go_forward(monkeypatch, told, clock, words):
+    monkeypatch.setattr(Clocked, "told", told)
+    monkeypatch.setattr(Clocked, "clock", clock)
+    with staged(Clocked()) as pool:
+        moved = pool.recv()
+        while not moved.results and not pool.failures:
+            pool.send(moved.rows, [0])
+            moved = pool.recv()
+        assert pool.failures or moved.results[0]["failed"] == 1
+        with pytest.raises(RuntimeError, match=words):
+            raise RuntimeError(pool.words[0])
 
 
 def test_the_end_of_an_episode_waits_for_the_learner():

@@ -45,17 +45,19 @@ def _evolved(key: str, config: Config) -> bool:
 def _expected(parts: Parts, existing: Path | None) -> dict[str, str]:
     config = parts.config
     orders, shapes, state = _first(parts)
-    turns = config.stop.horizon(config.settings.interval)
+    turns = config.horizon
     size = len(orders)
     each = _steps(config, turns or 0)
+    most = "at most " if config.stop.patience is not None else ""
     besides = ", besides what is noted below" if isinstance(parts.learner, Sizable) else ""
     journal = formats.size(JOURNAL_BYTES * size * (turns or 0))
     new = f"a new folder {Path(config.settings.runs) / config.name}-N"
     actors = actors_text(config)
     return {
         "members": f"{size}, in {formats.count(len(shapes), 'cohort')} of equal shape: {', '.join(map(str, shapes.values()))}",
-        "turns": f"{turns:,} of each member, {_by_turn(config, each)}" if turns else "until the run is stopped",
-        "steps": f"{size * each:,} of the whole population, {each:,} of each member" if turns else "until the run is stopped",
+        "turns": f"{most}{turns:,} of each member, {_by_turn(config, each)}" if turns else "as many as it takes",
+        "steps": f"{most}{size * each:,} of the whole population, {each:,} of each member" if turns else "as many as it takes",
+        "ends": f"after {' or '.join(config.stop.rules())}",
         **({} if actors is None else {"actors": actors}),
         "disk": f"{_disk(config, size, turns or 0, state)}{besides}; journal {journal}",
         "run": f"resumes {existing}" if existing else new,
@@ -64,8 +66,8 @@ def _expected(parts: Parts, existing: Path | None) -> dict[str, str]:
 
 def _steps(config: Config, turns: int) -> int:
     """The steps of one member."""
-    most = turns * config.settings.interval
-    return most if config.settings.stop.steps is None else min(most, config.settings.stop.steps)
+    most, budget = turns * config.settings.interval, config.stop.budget(config.settings.population)
+    return most if budget is None else min(most, budget)
 
 
 def _by_turn(config: Config, each: int) -> str:

@@ -37,7 +37,8 @@ def find_env(values: Mapping[str, Any], layer: Layer, learner: PluginSpec) -> En
     rating = values["opponents.rating"] if "opponents.rating" in layer else None
     try:
         made = None if game is None else GameSpec(**game, rating=rating)
-        return EnvSpec(name, options, **wrappers, game=made, actors=ActorSpec(values["actors.count"], values["actors.limit"]))
+        actors = ActorSpec(values["actors.count"], values["actors.limit"], evaluators=values["actors.evaluators"])
+        return EnvSpec(name, options, **wrappers, game=made, actors=actors)
     except ValueError as error:
         raise ConfigError(f"{where}: wrap.{error}") from error
 

@@ -32,20 +32,21 @@ def _workers(config: Config) -> Iterator[str]:
 
 
 def _actors(config: Config) -> Iterator[str]:
-    count, given = config.settings.actors.count, config.given
+    actors, given = config.settings.actors, config.given
     for key in ("actors.where", "actors.address"):
-        if key in given and not count:
+        if key in given and not actors.count:
             yield f"{key} = {given[key].value} ({source(key, given)}) does nothing without actors: set actors.count"
-    if "actors.address" in given and count and config.settings.actors.where != "ray":
+    if "actors.address" in given and actors.count and actors.where != "ray":
         address = f"actors.address = {given['actors.address'].value} ({source('actors.address', given)})"
         yield f"{address} does nothing without actors.where=ray"
-    if count and config.learner.name not in WITH_ACTORS:
-        where = f"actors.count = {count} ({source('actors.count', config.given)}) does nothing"
-        yield f"{where}: the learner {config.learner.name} steps its environments itself; {', '.join(WITH_ACTORS)} use actors"
+    for key, count in (("actors.count", actors.count), ("actors.evaluators", actors.evaluators)):
+        if count and config.learner.name not in WITH_ACTORS:
+            where, named = f"{key} = {count} ({source(key, given)}) does nothing", ", ".join(WITH_ACTORS)
+            yield f"{where}: the learner {config.learner.name} steps its environments itself; {named} use actors"
 
 
 def _one_turn(config: Config) -> Iterator[str]:
-    interval, steps = config.settings.interval, config.settings.stop.steps
+    interval, steps = config.settings.interval, config.stop.budget(config.settings.population)
     if steps is None or steps > interval or config.settings.population == 1 or config.strategy.name in WITHOUT_INHERITANCE:
         return
     given = f"interval = {interval:,} ({source('interval', config.given)}) with {steps:,} steps"

@@ -54,6 +54,11 @@ class Config:
         return Stop(**vars(self.settings.stop))
 
     @property
+    def horizon(self) -> int | None:
+        """How many turns a member can have at most, if that is known; the mean where members share a budget."""
+        return self.stop.horizon(self.settings.interval, self.settings.population)
+
+    @property
     def name(self) -> str:
         """The first part of a run folder's name; a lambda's is `lambda`."""
         return str(self.settings.name or self.learner.name.strip("<>"))
@@ -101,6 +106,7 @@ def resolved(layer: Layer) -> Config:
     env = find_env(values, layer, plugins["learner"])
     assumed = _assumed(values, layer, env)
     values |= assumed
+    _check_total(values["stop.total"], values["population"], layer)
     _check_init(values["init.hparams"], values["population"], space, layer)
     defaults = {key: field.default for key, field in FIELDS.items() if key not in layer} | assumed
     for kind, spec in plugins.items():
@@ -133,6 +139,15 @@ def plain_value(value: Any) -> Json:
         return [plain_value(item) for item in value]
     named = value if inspect.isroutine(value) or isinstance(value, type) else type(value)
     return f"{named.__module__}:{named.__qualname__}"
+
+
+def _check_total(total: int | None, population: int, layer: Layer) -> None:
+    """A budget of all members must have a step for each."""
+    if total is not None and total < population:
+        given = f"stop.total = {total} ({source('stop.total', layer)})"
+        raise ConfigError(
+            f"{given}: is for all {population} members together, and each needs a step: set at least {population}"
+        )
 
 
 def _check_init(rows: list[dict[str, Any]], population: int, space: Space, layer: Layer) -> None:

@@ -121,6 +121,9 @@ class ActorSettings:
         str | None, _anytime("with actors.where=ray: a Ray cluster; by default that of engine=ray, or a runtime started here")
     ] = None
     limit: Annotated[Seconds, _anytime("time limit of one step there; an actor that takes longer is replaced")] = 60.0
+    evaluators: Annotated[
+        int, Ge(0), _anytime("processes that step them in evaluations; 0: those that step them in training")
+    ] = 0
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ class StopSettings:
     steps: Annotated[Count | None, _resumable("stop after this many steps of each member; `steps` is short for it")] = None
     time: Annotated[Seconds | None, _resumable("stop after this much training time: seconds, or 10m, 2h, 1d")] = None
     score: Annotated[float | None, _resumable("stop when a member reaches this score")] = None
+    total: Annotated[Count | None, _resumable("stop after this many steps of all members together")] = None
+    patience: Annotated[Number | None, _resumable("stop after this many turns of each member without a new best score")] = None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ SYNONYMS = (
     ("stop.turns", "turns", "iterations", "generations", "n_iterations", "max_turns"),
     ("stop.time", "time", "time_limit", "max_time", "timeout"),
     ("stop.score", "target", "target_score", "reward_threshold"),
+    ("stop.total", "population_steps", "total_env_steps", "num_env_steps_sampled_lifetime"),
+    ("stop.patience", "early_stopping", "early_stop", "max_no_improvement_evals", "no_improvement"),
     ("wrap.frame_stack", "frame_stack", "framestack", "num_stack"),
     ("wrap.action_repeat", "action_repeat", "frame_skip", "frameskip"),
     ("workers", "n_workers", "num_workers", "n_jobs", "processes"),

@@ -9,7 +9,8 @@ from itertools import islice
 from evolute.core.durability import Keeper
 from evolute.core.events import Decided, Notice, Notify, Reported, silent
 from evolute.core.interrupt import Interrupted, Interrupts
-from evolute.core.order import Json, Order, Ref
+from evolute.core.order import Json, Order, Ref, Report
+from evolute.core.plateau import Plateau
 from evolute.core.population import Member, Population, Rating
 from evolute.core.protocols import Completes, Engine, Journal, LinkError, Plan, Rates, Requests, Strategy
 from evolute.core.rng import derive, stream
@@ -72,6 +73,7 @@ class Position:
     decisions: int = 0
     elapsed: float = 0.0
     steering: Steering = field(default_factory=Steering)
+    plateau: Plateau = field(default_factory=Plateau)
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Loop:
         started = self.engine.now() - self.position.elapsed
         try:
             while True:
-                reason = self.setup.stop.reached(self.population, self.engine.now() - started)
+                reason = self.setup.stop.reached(self.population, self.engine.now() - started, self.position.plateau)
                 if reason is None:
                     self._decide(self._ready())
                 elif not self.population.running:
@@ -146,7 +148,8 @@ class Loop:
         steered = self._steered(ready)
         state, drafts = self._asked([slot for slot in ready if slot not in steered.orders], steered.steering)
         drafts += self._completed(list(steered.orders.values()))
-        orders = [self._stamp(order) for order in drafts]
+        share = self.setup.stop.share(self.population, len(drafts))
+        orders = [self._stamp(order, share) for order in drafts]
         self.journal.decide(number, orders, state, steered.answers)
         population, steering = self.population.order(orders).keeping(state), steered.steering
         self.position = replace(self.position, population=population, state=state, decisions=number + 1, steering=steering)
@@ -193,7 +196,8 @@ class Loop:
         reports.sort(key=lambda report: (report.order.turn, report.order.member))
         elapsed = self.engine.now() - started
         self.journal.record(reports, elapsed)
-        self.position = replace(self.position, population=self.population.report(reports), elapsed=elapsed)
+        population, plateau = self.population.report(reports), self._plateau(reports)
+        self.position = replace(self.position, population=population, elapsed=elapsed, plateau=plateau)
         members = [self.population[report.order.member] for report in reports]
         self.keeper.see(member.last for member in members if member.last is not None)
         self.notify(Reported(reports, self.population, elapsed))
@@ -207,6 +211,14 @@ class Loop:
                 self.notify(Notice(text, warning=True))
         self.keeper.tend(self.population, self._retained())
 
+    def _plateau(self, reports: Sequence[Report]) -> Plateau:
+        """How long ago the best score was found, with these reports, which the population does not have yet."""
+        plateau, finished = self.position.plateau, sum(member.turns for member in self.population.members)
+        for place, report in enumerate(reports):
+            moment = self.position.decisions - 1 if self.setup.barrier else finished + place
+            plateau = plateau.after(report.metrics.get("score"), moment)
+        return plateau
+
     def _flush(self) -> None:
         """Make everything that was finished durable."""
         self.keeper.save(self.population, self.keeper.roots(self.population, self._retained()))
@@ -214,9 +226,9 @@ class Loop:
     def _retained(self) -> Iterable[Ref]:
         return self.setup.strategy.retain(self.position.state, self.population)
 
-    def _stamp(self, order: Order) -> Order:
+    def _stamp(self, order: Order, share: int | None) -> Order:
         member = self.population[order.member]
-        steps = self.setup.stop.allowed(member, order.steps or self.setup.plan.interval)
+        steps = self.setup.stop.allowed(member, order.steps or self.setup.plan.interval, share)
         own = order.own
         if "own" in self.setup.plan.links and own is None and member.latest is not None and member.latest.ref != order.start:
             own = member.latest.ref

@@ -82,7 +82,7 @@ class Actors:
         try:
             self._payload = bytes(cloudpickle.dumps(env))
         except Exception as error:
-            raise ValueError(f"actors.count={count}: this environment cannot be sent to other processes: {error}") from error
+            raise ValueError(f"{count} actors: this environment cannot be sent to other processes: {error}") from error
         self._processes: list[Process] = []
         self._end = weakref.finalize(self, _end_all, self._processes)
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evolute.envs.interface import Step
+from evolute.envs.interface import Step, time_step_of
 from evolute.envs.state_types import strongly_typed, typed_like
 
 
@@ -21,6 +21,7 @@ class BraxStyle:
         seen = _policy_part(jax.eval_shape(env.reset, jax.random.key(0)).obs)
         self.observation_space: gymnasium.Space[Any] = gymnasium.spaces.Box(-np.inf, np.inf, seen.shape, seen.dtype)
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Box(-1.0, 1.0, (env.action_size,))
+        self.dt = time_step_of(env)
 
     def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
         state = strongly_typed(self._env.reset(key))

@@ -28,6 +28,7 @@ class GymCartPole:
         env = CartPoleVectorEnv(1, time_limit, **options)
         self.observation_space: gymnasium.Space[Any] = env.single_observation_space
         self.action_space: gymnasium.Space[Any] = env.single_action_space
+        self.dt = float(env.tau)
 
     def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:
         rows = [int(seed) for member in seeds for seed in member]

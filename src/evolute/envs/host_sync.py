@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 
 from evolute.envs.flatten import flat_space, flatten, is_flat, mismatch
-from evolute.envs.interface import Vector
+from evolute.envs.interface import Vector, time_step_of
 from evolute.envs.spaces import supported
 
 Array = np.ndarray[Any, Any]
@@ -29,6 +29,8 @@ class SyncHostEnv:
         self.action_space: gymnasium.Space[Any] = env.action_space
         limit = env.spec and env.spec.max_episode_steps
         self.time_limit = math.ceil(limit / action_repeat) if limit else None
+        step = time_step_of(env.unwrapped)
+        self.dt = None if step is None else step * action_repeat
         env.close()
 
     def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:

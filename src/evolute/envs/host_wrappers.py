@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evolute.envs.interface import HostEnv, Separable, Vector
+from evolute.envs.interface import HostEnv, Separable, Vector, time_step_of
 from evolute.envs.spaces import scaled_space, stacked_space
 
 Array = np.ndarray[Any, Any]
@@ -35,6 +35,7 @@ class _Wrapped:
     def __init__(self, env: HostEnv, space: gymnasium.Space[Any], wrap: Callable[[Vector], Vector]) -> None:
         self._env, self._wrap = env, wrap
         self.observation_space, self.action_space, self.time_limit = space, env.action_space, env.time_limit
+        self.dt = time_step_of(env)
 
     def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:
         return self._wrap(self._env.vector(seeds))
@@ -48,6 +49,7 @@ class _WrappedCopies:
         assert isinstance(env, HostEnv)
         self._together: HostEnv = env
         self.observation_space, self.action_space, self.time_limit = space, env.action_space, env.time_limit
+        self.dt = time_step_of(env)
 
     def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:
         return self._wrap(self._together.vector(seeds))

@@ -62,6 +62,24 @@ def channels_of(env: object) -> tuple[str, ...]:
 
 
 @runtime_checkable
+class WithTimeStep(Protocol):
+    """An env whose steps always take the same time."""
+
+    @property
+    def dt(self) -> float | None:
+        """Seconds of its own clock that a step takes; None if that is not known."""
+
+
+def time_step_of(env: object) -> float | None:
+    """The seconds that a step of an env takes; None if it does not say so, in its `dt`."""
+    try:
+        seconds = float(env.dt or 0) if isinstance(env, WithTimeStep) else 0.0
+    except (TypeError, ValueError):  # somebody else's `dt`
+        return None
+    return seconds if 0 < seconds < float("inf") else None
+
+
+@runtime_checkable
 class HostEnv(Protocol):
     """Makes Gymnasium vector envs that are stepped on the host.
 
@@ -163,8 +181,20 @@ class Paced(Protocol):
     def repeatable(self) -> bool:
         """Whether episodes follow from seeds and actions alone, whatever the timing."""
 
-    def pool(self, seeds: Sequence[Sequence[int]]) -> Pool:
-        """Rows for several members, seeded for their first episodes: `seeds` is [member, row]."""
+    def pool(self, seeds: Sequence[Sequence[int]], *, whole: bool = True) -> Pool:
+        """Rows for several members, seeded for their first episodes: `seeds` is [member, row].
+
+        If a member's rows are too few for the seats of its last game, that is refused, unless games need not be `whole`.
+        """
+
+
+@runtime_checkable
+class WithClock(Protocol):
+    """A Paced env that has a clock, or none."""
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether `Moved.elapsed` are seconds."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from evolute.envs.flatten import flat_space, flatten
-from evolute.envs.interface import JaxEnv, Step, channels_of
+from evolute.envs.interface import JaxEnv, Step, channels_of, time_step_of
 from evolute.envs.spaces import scaled_space, stacked_space
 
 
@@ -29,7 +29,7 @@ class TimeLimit:
     def __init__(self, env: JaxEnv, limit: int) -> None:
         self._env, self._limit = env, limit
         self.observation_space, self.action_space = env.observation_space, env.action_space
-        self.channels = channels_of(env)
+        self.channels, self.dt = channels_of(env), time_step_of(env)
 
     def reset(self, key: jax.Array) -> tuple[Timed, jax.Array]:
         inner, obs = self._env.reset(key)
@@ -45,9 +45,9 @@ class ActionRepeat:
     """Takes every action `times` times, or until the episode ends, and sums the rewards."""
 
     def __init__(self, env: JaxEnv, times: int) -> None:
-        self._env, self._times = env, times
+        self._env, self._times, step = env, times, time_step_of(env)
         self.observation_space, self.action_space = env.observation_space, env.action_space
-        self.channels = channels_of(env)
+        self.channels, self.dt = channels_of(env), None if step is None else times * step
 
     def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
         return self._env.reset(key)
@@ -76,7 +76,7 @@ class FrameStack:
     def __init__(self, env: JaxEnv, count: int) -> None:
         self._env, self._count = env, count
         self.observation_space: gymnasium.Space[Any] = stacked_space(env.observation_space, count)
-        self.action_space, self.channels = env.action_space, channels_of(env)
+        self.action_space, self.channels, self.dt = env.action_space, channels_of(env), time_step_of(env)
 
     def reset(self, key: jax.Array) -> tuple[Stacked, jax.Array]:
         inner, obs = self._env.reset(key)
@@ -95,7 +95,7 @@ class Scale:
     def __init__(self, env: JaxEnv, *, obs: float = 1.0, reward: float = 1.0) -> None:
         self._env, self._obs, self._reward = env, obs, reward
         self.observation_space: gymnasium.Space[Any] = scaled_space(env.observation_space, obs)
-        self.action_space, self.channels = env.action_space, channels_of(env)
+        self.action_space, self.channels, self.dt = env.action_space, channels_of(env), time_step_of(env)
 
     def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
         state, obs = self._env.reset(key)
@@ -115,7 +115,7 @@ class Flat:
     def __init__(self, env: JaxEnv) -> None:
         self._env = env
         self.observation_space: gymnasium.Space[Any] = flat_space(env.observation_space)
-        self.action_space, self.channels = env.action_space, channels_of(env)
+        self.action_space, self.channels, self.dt = env.action_space, channels_of(env), time_step_of(env)
 
     def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
         state, obs = self._env.reset(key)

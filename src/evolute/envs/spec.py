@@ -28,12 +28,14 @@ class GameSpec:
 class ActorSpec:
     """How many processes step the copies of an environment (0: none but the learner's), and how long a step may take.
 
-    They are on the learner's machine, unless they are those of a `crew`.
+    They are on the learner's machine, unless they are those of a `crew`. `evaluators`, who are always there, step in
+    evaluations; 0: whoever steps in training.
     """
 
     count: int = 0
     limit: float = 60.0
     crew: Crew | None = None
+    evaluators: int = 0
 
     @property
     def far(self) -> bool:

@@ -43,7 +43,7 @@ class ConnectedGame(Game):
         self._where, self._games, self.stall = where, _positive("games", games), float(_positive("stall", stall))
         self._hello = _in_thread(lambda: self._met(_positive("wait", wait)))
         self.seats, self.channels, self.repeatable = self._hello.seats, self._hello.channels, self._hello.repeatable
-        self.legal = self._hello.legal
+        self.legal, self.clock = self._hello.legal, self._hello.clock
         self.observation_space = _space(self._hello.observation_space)
         self.action_space = _space(self._hello.action_space)
 
@@ -88,7 +88,7 @@ class ConnectedGame(Game):
         try:
             match message:
                 case Ask():
-                    answers.ask(seat, messages.observation(message.obs, body), message.legal)
+                    answers.ask(seat, messages.observation(message.obs, body), message.legal, message.at)
                 case Reward() if self.channels:
                     seat.reward(**message.amounts)
                 case Reward():
@@ -97,7 +97,7 @@ class ConnectedGame(Game):
                     seat.reward(message.amounts[SINGLE])
                 case End():
                     obs = None if message.obs is None else messages.observation(message.obs, body)
-                    seat.end(obs, truncated=message.truncated)
+                    seat.end(obs, truncated=message.truncated, at=message.at)
         except ValueError as error:
             raise MessageError(str(error)) from error
 
@@ -148,9 +148,9 @@ class _Answers:
         for send in self._sends:
             send.cancel()
 
-    def ask(self, seat: Seat, obs: Any, legal: Any) -> None:
+    def ask(self, seat: Seat, obs: Any, legal: Any, at: float | None) -> None:
         """Ask a seat; if it is still thinking nothing but its lateness is noted."""
-        if seat.ask(obs, legal):
+        if seat.ask(obs, legal, at=at):
             task = asyncio.get_running_loop().create_task(self._answer(seat))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -39,10 +39,13 @@ class Seat(Protocol):
     def thinking(self) -> bool:
         """Whether a question is open."""
 
-    async def act(self, obs: Any, legal: Any = None) -> Any:
-        """Ask for an action and wait for it. `legal` [action] says which may be taken; None: all."""
+    async def act(self, obs: Any, legal: Any = None, *, at: float | None = None) -> Any:
+        """Ask for an action and wait for it. `legal` [action] says which may be taken; None: all.
 
-    def ask(self, obs: Any, legal: Any = None) -> bool:
+        `at` is the game's time in seconds, in a game that has a clock of its own.
+        """
+
+    def ask(self, obs: Any, legal: Any = None, *, at: float | None = None) -> bool:
         """Ask for an action without waiting: it will be in `action`. False, and no more, while a question is open."""
 
     async def answer(self) -> Any:
@@ -51,7 +54,7 @@ class Seat(Protocol):
     def reward(self, *amount: float, **channels: float) -> None:
         """Add to the rewards of the last action: by channel, or one amount if the game has a single reward."""
 
-    def end(self, obs: Any = None, *, truncated: bool = True) -> None:
+    def end(self, obs: Any = None, *, truncated: bool = True, at: float | None = None) -> None:
         """This seat's episode is over, by a time limit unless `truncated` is False. `obs` is what it sees last."""
 
 
@@ -71,6 +74,8 @@ class Game:
     """Whether an episode follows from its seed and the actions alone: no clock, no chance of its own."""
     legal: bool = False
     """Whether seats say which actions are legal."""
+    clock: bool = False
+    """Whether seats say the game's time. If not, it is measured, unless the game is repeatable."""
     stall: float = 60.0
     """Seconds without a question after which an episode has failed."""
     plays: Sequence[str] | None = None

@@ -76,15 +76,18 @@ class Hello(_Message):
     action_space: Annotated[Box | Discrete | MultiDiscrete, Field(discriminator="kind")]
     repeatable: bool = False
     legal: bool = False
+    clock: bool = False
 
 
 class Ask(_Message):
-    """From the game: a seat wants an action. `obs` is numbers, or an array in the body; `legal` says what may be done."""
+    """From the game: a seat wants an action. `obs` is numbers, or an array in the body; `legal` says what may be done, and in a
+    game with a clock `at` is its time in seconds."""
 
     kind: Literal["ask"]
     seat: Name
     obs: RawArray | Numbers | int
     legal: Annotated[list[bool], Field(max_length=1 << 16)] | None = None
+    at: float | None = None
 
 
 class Reward(_Message):
@@ -102,6 +105,7 @@ class End(_Message):
     seat: Name
     obs: RawArray | Numbers | int | None = None
     truncated: bool = True
+    at: float | None = None
 
 
 class Over(_Message):

@@ -119,7 +119,7 @@ class PlayedGame:
 
     def _seat(self, name: str) -> PlayedSeat | RuledSeat:
         if name in self._rows:
-            return PlayedSeat(name, self._rows[name], self._form, self._noticed, clock=not self._game.repeatable)
+            return PlayedSeat(name, self._rows[name], self._form, self._noticed, waits=self._game.repeatable)
         return RuledSeat(name, lambda obs, legal: self._ruled(name, obs, legal), self._noticed)
 
     def _ruled(self, name: str, obs: Any, legal: Any) -> Any:

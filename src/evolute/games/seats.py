@@ -22,7 +22,8 @@ class Format:
 
     def __init__(self, game: Game) -> None:
         self.space, self.actions, self.channels = game.observation_space, game.action_space, tuple(game.channels)
-        self.has_legal = game.legal
+        self.has_legal, self.has_clock = game.legal, game.clock
+        self.is_timed = game.clock or not game.repeatable
         self.box = flat_space(self.space)
         self.choices = int(self.actions.n) if isinstance(self.actions, gymnasium.spaces.Discrete) else None
 
@@ -44,6 +45,18 @@ class Format:
         if mask.shape != (self.choices,) or not mask.any():
             raise ValueError(f"legal is {legal!r}: it needs {self.choices} numbers, at least one of which is not 0")
         return mask
+
+    def time(self, at: Any, before: float) -> float:
+        """The time now, which was `before` when it was last looked at: the game's own if it has a clock."""
+        if not self.has_clock:
+            if at is not None:
+                raise ValueError("the time was given, but the game has clock = False: set clock = True in it")
+            return time.monotonic()
+        if isinstance(at, bool) or not isinstance(at, int | float | np.number) or not math.isfinite(at):
+            raise ValueError(f"at={at!r}: a game with clock = True says its time in seconds whenever it asks")
+        if at < before:
+            raise ValueError(f"at={at:g}: the time was {before:g} before, and does not go backwards within an episode")
+        return float(at)
 
     def zero(self) -> Array:
         """No reward."""
@@ -73,12 +86,13 @@ class Format:
 class PlayedSeat:
     """A seat that the member plays. `noticed` is called whenever the game shows that it is alive."""
 
-    def __init__(self, name: str, row: Row, form: Format, noticed: Callable[[], None], *, clock: bool) -> None:
+    def __init__(self, name: str, row: Row, form: Format, noticed: Callable[[], None], *, waits: bool) -> None:
         self.name, self.action = name, None
         self.asked = self.late = 0
-        self._row, self._form, self._noticed, self._clock = row, form, noticed, clock
+        self._row, self._form, self._noticed, self._waits = row, form, noticed, waits
         self._gained, self._obs = form.zero(), np.zeros(form.box.shape, form.box.dtype)
-        self._since = math.nan
+        self._since, self._now = math.nan, -math.inf
+        """The time of the last move, and the newest that is known."""
         self._waiting: asyncio.Future[Any] | None = None
         self._end: Move | None = None
         self._closed = False
@@ -87,22 +101,23 @@ class PlayedSeat:
     def thinking(self) -> bool:
         return self._waiting is not None
 
-    async def act(self, obs: Any, legal: Any = None) -> Any:
+    async def act(self, obs: Any, legal: Any = None, *, at: float | None = None) -> Any:
         while self.thinking:
             await self.answer()
-        if not self.ask(obs, legal):
+        if not self.ask(obs, legal, at=at):
             raise RuntimeError(f"{self.name} is asked for an action after its end")
         return await self.answer()
 
     async def answer(self) -> Any:
         return self.action if self._waiting is None else await asyncio.shield(self._waiting)
 
-    def ask(self, obs: Any, legal: Any = None) -> bool:
+    def ask(self, obs: Any, legal: Any = None, *, at: float | None = None) -> bool:
         self._check_open()
         self._noticed()
         if self._end is not None:
             return False
         self.asked += 1
+        self._now = self._form.time(at, self._now)
         if self._waiting is not None:
             self.late += 1
             if self._row.holds(self._answered):  # the learner still has to begin this episode: it shall not begin with old news
@@ -118,9 +133,11 @@ class PlayedSeat:
         if self._end is None:
             self._gained += self._form.reward(amount, channels)
 
-    def end(self, obs: Any = None, *, truncated: bool = True) -> None:
+    def end(self, obs: Any = None, *, truncated: bool = True, at: float | None = None) -> None:
         self._check_open()
         if self._end is None:
+            if at is not None:
+                self._now = self._form.time(at, self._now)
             if obs is not None:
                 self._obs = self._form.obs(obs)
             self._end = self._move(terminated=not truncated, truncated=truncated)
@@ -129,7 +146,7 @@ class PlayedSeat:
         """The episode is over, for all seats."""
         if self._end is None:
             self._end = self._move(terminated=not truncated, truncated=truncated)
-        late = {"late": self.late / self.asked} if self._clock and self.asked else {}
+        late = {} if self._waits or not self.asked else {"late": self.late / self.asked}
         self._closed = True
         self._row.end(self._answered, self._end._replace(results={**late, **results}))
         if self._waiting is not None:
@@ -141,11 +158,11 @@ class PlayedSeat:
 
     def _move(self, *, legal: Array | None = None, terminated: bool = False, truncated: bool = False) -> Move:
         """What has happened since the last move; before the first one, nothing has."""
-        now = time.monotonic()
+        now = self._now if self._form.has_clock else time.monotonic()
         if math.isnan(self._since):
             move = Move(self._obs, self._form.zero(), legal=legal)
         else:
-            elapsed = now - self._since if self._clock else 1.0
+            elapsed = now - self._since if self._form.is_timed else 1.0
             move = Move(self._obs, self._gained, elapsed, terminated, truncated, legal=legal)
             self._gained = self._form.zero()
         self._since = now
@@ -171,14 +188,14 @@ class RuledSeat:
         self.name, self.action = name, None
         self._rule, self._noticed = rule, noticed
 
-    async def act(self, obs: Any, legal: Any = None) -> Any:
-        self.ask(obs, legal)
+    async def act(self, obs: Any, legal: Any = None, *, at: float | None = None) -> Any:
+        self.ask(obs, legal, at=at)
         return self.action
 
     async def answer(self) -> Any:
         return self.action
 
-    def ask(self, obs: Any, legal: Any = None) -> bool:
+    def ask(self, obs: Any, legal: Any = None, *, at: float | None = None) -> bool:
         self._noticed()
         self.action = self._rule(obs, legal)
         return True
@@ -186,5 +203,5 @@ class RuledSeat:
     def reward(self, *amount: float, **channels: float) -> None:
         """Nobody learns from it."""
 
-    def end(self, obs: Any = None, *, truncated: bool = True) -> None:
+    def end(self, obs: Any = None, *, truncated: bool = True, at: float | None = None) -> None:
         """Nobody waits for it."""

@@ -28,10 +28,12 @@ class StagedEnv:
         self.observation_space: gymnasium.Space[Any] = flat_space(game.observation_space)
         self.action_space: gymnasium.Space[Any] = game.action_space
         self.channels, self.repeatable, self.legal = tuple(game.channels), game.repeatable, game.legal
+        self.has_clock = game.clock or not game.repeatable
 
-    def pool(self, seeds: Sequence[Sequence[int]]) -> Pool:
+    def pool(self, seeds: Sequence[Sequence[int]], *, whole: bool = True) -> Pool:
+        """Rows for several members; in a member's last game a rule plays the seats that are left over, if there may be any."""
         many = len(self.seats)
-        if len(seeds[0]) % many:
+        if whole and len(seeds[0]) % many:
             raise ValueError(
                 f"{self.title}: {many} of its seats are played, each of which takes one of a member's environments: set "
                 f"ppo.envs={len(seeds[0])} to a multiple of that, or {self.title}.plays to fewer seats"

@@ -46,8 +46,10 @@ class Pace:
 
     def share(self, population: Population, elapsed: float) -> float | None:
         """How much of the run is done, if that can be known."""
-        horizon = self.stop.horizon(self.interval)
+        horizon = self.stop.horizon(self.interval, self.members)
         shares = [] if self.stop.time is None else [elapsed / self.stop.time]
+        if self.stop.total is not None:
+            shares.append(sum(member.steps for member in population.members) / self.stop.total)
         if horizon is not None:
             shares.append(sum(min(m.turns, horizon) for m in population.members) / (horizon * len(population)))
         return min(max(shares), 1.0) if shares else None

@@ -70,10 +70,9 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
     settings = config.settings
     first = tuple({name: config.space[name].clip(row[name]) for name in row} for row in settings.init.hparams)
     architecture = frozenset(learner.architecture) & config.space.keys()
-    horizon = config.stop.horizon(settings.interval)
     links = frozenset(learner.links)
     objectives = _objectives(config)
-    plan = Plan(config.space, settings.population, settings.interval, horizon, first, architecture, links, objectives)
+    plan = Plan(config.space, settings.population, settings.interval, config.horizon, first, architecture, links, objectives)
     strategy = _evolving(config, plan)
     if config.opponents is None and config.strategy.target == "pbt_marl" and not choices:
         raise ConfigError(
@@ -122,6 +121,8 @@ def _objectives(config: Config) -> tuple[str, ...]:
         raise ConfigError(f"{named}: they take the place of score={settings.score}; leave one of them out")
     if settings.stop.score is not None:
         raise ConfigError(f"{named}: there is no one score to stop at; leave out stop.score={settings.stop.score:g}")
+    if settings.stop.patience is not None:
+        raise ConfigError(f"{named}: there is no one best score to wait for; leave out stop.patience={settings.stop.patience}")
     if config.opponents is not None:
         raise ConfigError(
             f"{named}: members that play each other are compared by their ratings; leave out objectives or opponents"
@@ -146,7 +147,7 @@ def described(config: Config) -> dict[str, Json]:
         "objectives": list(settings.objectives),
         "space": {name: param.to_json() for name, param in config.space.items()},
         "keep": settings.keep,
-        "horizon": config.stop.horizon(settings.interval),
+        "horizon": config.horizon,
     }
 
 
@@ -171,7 +172,7 @@ def _footprint(learner: Learner[Any], config: Config) -> Sequence[str]:
     """What large states take; of the memory of other machines nothing is known."""
     if not isinstance(learner, Sizable):
         return []
-    settings, turns = config.settings, config.stop.horizon(config.settings.interval)
+    settings, turns = config.settings, config.horizon
     free = None if config.engine.name in ON_OTHER_MACHINES else free_memory()
     return [learner.footprint(settings.population, None if turns is None else turns * settings.interval, free)]
 
@@ -208,6 +209,11 @@ def _seated(
         raise ConfigError(
             f"{where}: the learner {config.learner.name} trains members alone; ppo takes seats in games, and a training "
             "function does by a parameter `opponents`"
+        )
+    if config.settings.stop.patience is not None:
+        raise ConfigError(
+            f"{where}: ratings of past states change with every game, so there is no best score to wait for; leave out "
+            f"stop.patience={config.settings.stop.patience}"
         )
     if plan.architecture:
         ranges = ", ".join(sorted(plan.architecture))

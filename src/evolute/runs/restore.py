@@ -9,6 +9,7 @@ from evolute.core.durability import Keeper, reachable
 from evolute.core.events import Event, Notice, Notify
 from evolute.core.loop import Position, Setup, hopeless
 from evolute.core.order import Json, Ref
+from evolute.core.plateau import Plateau
 from evolute.core.population import Population
 from evolute.core.protocols import Engine
 from evolute.core.resume import Decision, UnrepeatableError, lost, remake, replay, rewound, sound
@@ -48,7 +49,8 @@ class Restorer:
         running = {order.ref for order in population.running}
         self.engine.submit([order for decision in decisions for order in decision.orders if order.ref in running])
         steering = Steering.of(self.journal.answers())
-        return Position(population, self._state(decisions), len(decisions), self.journal.elapsed, steering)
+        plateau = Plateau.of(self.journal.scores(), barrier=self.setup.barrier)
+        return Position(population, self._state(decisions), len(decisions), self.journal.elapsed, steering, plateau)
 
     @property
     def _size(self) -> int:

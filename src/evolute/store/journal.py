@@ -250,6 +250,13 @@ class Journal:
                 "FROM reports r JOIN orders o ON o.turn = r.turn AND o.member = r.member ORDER BY r.number"
             ).fetchall()
 
+    def scores(self) -> list[tuple[int, float | None]]:
+        """The decision and the own score of every finished turn, in order of arrival."""
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT o.decision, r.score FROM reports r JOIN orders o USING (turn, member) ORDER BY r.number"
+            ).fetchall()
+
     def matches(self) -> list[tuple[int, int, str]]:
         """The games of every turn that has any: member, turn, and its matches (JSON), in order of arrival."""
         with _explained(self.path):

@@ -72,7 +72,8 @@ def _noted(game: Game, moved: Moved, place: int, found: dict[int, list[Episode]]
     """Write a move down, and return the row's next action."""
     row = int(moved.rows[place])
     legal = None if moved.legal is None else moved.legal[place]
-    facts = (moved.obs, moved.reward, moved.terminated, moved.truncated)
+    elapsed = moved.elapsed if game.repeatable else np.zeros(len(moved.rows))
+    facts = (moved.obs, moved.reward, elapsed, moved.terminated, moved.truncated)
     found[row][-1].append((*(fact[place].copy() for fact in facts), legal, moved.results.get(row, {})))
     if moved.terminated[place] or moved.truncated[place]:
         found[row].append([])
@@ -100,6 +101,6 @@ def _check_moves(game: Game, row: int, moves: list[tuple[Any, ...]]) -> None:
 
 def _same(one: Episode, other: Episode) -> bool:
     return len(one) == len(other) and all(
-        all(np.array_equal(left, right) for left, right in zip(first[:4], second[:4], strict=True)) and first[5] == second[5]
+        all(np.array_equal(left, right) for left, right in zip(first[:5], second[:5], strict=True)) and first[6] == second[6]
         for first, second in zip(one, other, strict=True)
     )

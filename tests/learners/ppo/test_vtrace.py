@@ -50,20 +50,21 @@ def brute_force(played, last, h):
     ratio, values = np.exp(played.log_ratio), np.concatenate([played.value, last[None]])
     weight, trace = np.minimum(h.rho_bar, ratio), h.gae_lambda * np.minimum(h.c_bar, ratio)
     time, envs = played.reward.shape
+    discount = np.broadcast_to(h.discount if isinstance(played.discount, tuple) else played.discount, (time, envs))
     targets, advantages = np.zeros((time, envs)), np.zeros((time, envs))
     for env in range(envs):
         for start in range(time):
             factor, total, beyond = 1.0, 0.0, 0.0
             for step in range(start, time):
-                delta = played.reward[step, env] + h.discount * played.follows[step, env] * values[step + 1, env]
+                delta = played.reward[step, env] + discount[step, env] * played.follows[step, env] * values[step + 1, env]
                 delta -= values[step, env]
                 total += factor * weight[step, env] * delta
                 if step == start:
-                    beyond, onward = delta, h.discount * h.gae_lambda
+                    beyond, onward = delta, discount[step, env] * h.gae_lambda
                 else:
                     beyond += onward * weight[step, env] * delta
-                    onward *= h.discount * trace[step, env]
-                factor *= h.discount * trace[step, env]
+                    onward *= discount[step, env] * trace[step, env]
+                factor *= discount[step, env] * trace[step, env]
                 if played.ends[step, env]:
                     break
             targets[start, env], advantages[start, env] = values[start, env] + total, beyond

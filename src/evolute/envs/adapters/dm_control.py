@@ -46,6 +46,7 @@ class _Task(gymnasium.Env[np.ndarray[Any, Any], np.ndarray[Any, Any]]):
         self._name, self._options = name, dict(options)
         self.render_mode = self._options.pop("render_mode", None)
         self._env = self._loaded(0)
+        self.dt = float(self._env.control_timestep())
         actions = self._env.action_spec()
         self.action_space = gymnasium.spaces.Box(
             np.asarray(actions.minimum, np.float32), np.asarray(actions.maximum, np.float32), actions.shape, np.float32

@@ -31,6 +31,8 @@ class State(NamedTuple):
 class CartPole:
     """Balance a pole on a cart: +1 a step, until it falls, leaves the track, or 500 steps are over."""
 
+    dt = TAU
+
     def __init__(self, *, time_limit: int = 500) -> None:
         self._time_limit = time_limit
         high = np.array([2 * EDGE, np.inf, 2 * TILT, np.inf], np.float32)

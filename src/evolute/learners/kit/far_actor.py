@@ -141,10 +141,10 @@ class Sampling:
         grid = (members, self.unroll, copies)
         self.time, self.versions = 0, np.zeros(grid[:2])
         acted = np.zeros((*grid, self.actions.width + 1), np.float32)
-        reward, terminated, ends, valid = (np.zeros(grid, np.float32) for _ in range(4))
+        reward, terminated, ends, valid, elapsed = (np.zeros(grid, np.float32) for _ in range(5))
         obs = np.zeros((members, self.unroll + 1, copies, *self.obs.shape[1:]), self.obs.dtype)
         first = np.zeros((members, self.unroll + 1, copies), np.float32)
-        self.made = Trajectory(obs, acted, reward, terminated, ends, first, valid, self.memory.copy())
+        self.made = Trajectory(obs, acted, reward, terminated, ends, first, valid, self.memory.copy(), elapsed)
 
     def _act(self, member: int, policy: Policy) -> Array:
         """A member's actions, with the logarithms of their probabilities beside them."""

@@ -154,12 +154,13 @@ def _torso(spec: PolicySpec) -> str:
 
 def _cut(rollout: Sequence[Array], place: int) -> list[Fragment]:
     """The fragments of a rollout [member, time, copy, …] with its policies' versions [member, time]."""
-    versions, *arrays, memory = rollout
-    members, _, copies = arrays[Trajectory._fields.index("reward")].shape
+    versions, whole = rollout[0], Trajectory._make(rollout[1:])
+    members, _, copies = whole.reward.shape
     made = []
     for member in range(members):
         first, mean = int(versions[member, 0]), float(versions[member].mean())
         for copy in range(copies):
-            steps = Trajectory._make([*(array[member, :, copy] for array in arrays), memory[member, copy]])
+            steps = Trajectory._make(array[member, :, copy] for array in whole._replace(memory=whole.ends))
+            steps = steps._replace(memory=whole.memory[member, copy])
             made.append(Fragment(member, place * copies + copy, first, mean, steps))
     return made

@@ -21,6 +21,12 @@ COPIES = 8
 """Environments of each member; they play as many episodes one after another as are asked for."""
 
 
+def episodes_of_each(episodes: int) -> list[int]:
+    """How many of so many episodes each copy plays."""
+    copies = min(episodes, COPIES)
+    return [len(range(copy, episodes, copies)) for copy in range(copies)]
+
+
 def evaluate(
     env: HostEnv,
     programs: Programs,
@@ -38,7 +44,7 @@ def evaluate(
     capacity = members.capacity(rows)
     keys = np.tile(key_data(seed), (capacity, 1))
     policy = HostPolicy(programs, spec, rows=rows, envs=copies, unroll=unroll, keys=keys, greedy=greedy, progress=progress)
-    each = [len(range(copy, episodes, copies)) for copy in range(copies)]
+    each = episodes_of_each(episodes)
     with contextlib.closing(env.vector(env_seeds([seed] * rows, copies))) as vector:
         return _play(vector, policy, stacked(players, capacity), each, unroll)
 

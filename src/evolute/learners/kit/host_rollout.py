@@ -17,7 +17,7 @@ class Trajectory(NamedTuple):
     """One rollout of a member, [time, env, …], with one observation and one `first` more; `memory` is that before it.
 
     `action_outputs` is what was recorded of each action: see `Acted`. `first` is 1 in the first step of an episode, `valid` 0
-    where an env was reset instead of stepped.
+    where an env was reset instead of stepped. `elapsed` are the seconds that each step took, where rows tell them.
     """
 
     obs: Any
@@ -28,6 +28,7 @@ class Trajectory(NamedTuple):
     first: Any
     valid: Any
     memory: Any
+    elapsed: Any = ()
 
 
 class Collector:

@@ -33,9 +33,9 @@ class ReadyInputs(NamedTuple):
     ready: Any
 
 
-def _act(spec: PolicySpec, lagged: bool, acted: Acted, inputs: ReadyInputs, time: jax.Array) -> Acted:
+def _act(spec: PolicySpec, greedy: bool, lagged: bool, acted: Acted, inputs: ReadyInputs, time: jax.Array) -> Acted:
     """One member's actions. Rows that are not ready act in vain, and remember nothing of it."""
-    made = act(spec, False, lagged, acted, inputs.acted_on, time)
+    made = act(spec, greedy, lagged, acted, inputs.acted_on, time)
     return made._replace(memory=jnp.where(inputs.ready[:, None] > 0, made.memory, acted.memory))
 
 
@@ -53,9 +53,10 @@ class PacedPolicy:
         keys: Array,
         progress: Progress,
         lagged: bool,
+        greedy: bool = False,
     ) -> None:
         self.programs, self.spec, self.rows, self.envs, self.progress = programs, spec, rows, envs, progress
-        self.capacity, self.lagged = members.capacity(rows), lagged
+        self.capacity, self.lagged, self.greedy = members.capacity(rows), lagged, greedy
         self.alone = not spec.image and jax.default_backend() == "cpu"
         self.filled = np.array([rows], np.int32) if self.alone else members.spread(members.filled(rows))
         self.width = spec.actions.width + (1 if lagged else spec.actions.outputs)
@@ -86,7 +87,8 @@ class PacedPolicy:
         inputs = ReadyInputs(ActInputs(*self.players, noise[:, None], obs, first, allowed), ready)
         arguments = (self.filled, self.acted, inputs, np.int32(0))
         if self._program is None:
-            function, name = partial(_act, self.spec, self.lagged), ("act at pace", self.spec, self.lagged)
+            function = partial(_act, self.spec, self.greedy, self.lagged)
+            name = ("act at pace", self.spec, self.greedy, self.lagged)
             lift = members.on_one_device if self.alone else members.over_members
             self._program = self.programs.compiled(name, function, arguments, self.progress, lift)
         self.acted = self._program(*arguments)

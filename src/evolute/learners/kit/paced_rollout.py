@@ -156,7 +156,7 @@ class Steps:
         self.obs = np.zeros((number, unroll + 1, *rows.obs.shape[1:]), rows.obs.dtype)
         self.acted = np.zeros((*grid, policy.width), np.float32)
         self.reward = np.zeros((*grid, len(rows.channels)) if rows.channels else grid, np.float32)
-        self.terminated, self.ends, self.valid = (np.zeros(grid, np.float32) for _ in range(3))
+        self.terminated, self.ends, self.valid, self.elapsed = (np.zeros(grid, np.float32) for _ in range(4))
         self.first = np.zeros((number, unroll + 1), np.float32)
         self.memory = np.zeros((number, policy.spec.network.units), np.float32)
         self.times, self.before = np.zeros(number, int), np.full(number, before)
@@ -184,6 +184,7 @@ class Steps:
         reward, ends, terminated, valid = self.rows.step(moved, lambda row: int(self.before[row] + self.times[row]) + 1)
         self.reward[rows, at], self.ends[rows, at] = reward, ends
         self.terminated[rows, at], self.valid[rows, at] = terminated, valid
+        self.elapsed[rows, at] = moved.elapsed
         self.obs[rows, at + 1], self.first[rows, at + 1] = self.rows.obs[rows], self.rows.first[rows]
         self.times[rows] += 1
 
@@ -191,7 +192,7 @@ class Steps:
     def fields(self) -> Trajectory:
         """The arrays of all rows, as a trajectory has them."""
         facts = (self.reward, self.terminated, self.ends, self.first, self.valid, self.memory)
-        return Trajectory(self.obs, self.acted, *facts)
+        return Trajectory(self.obs, self.acted, *facts, self.elapsed)
 
 
 class PacedCollector:
@@ -218,8 +219,8 @@ class PacedCollector:
             steps.step(rows.moved(together=self.together)[1])
         rows.settle()
         episodes.count_rollout(*(np.moveaxis(self._grid(x), 2, 0) for x in (steps.reward, steps.ends, steps.valid)))
-        *arrays, memory = steps.fields
-        return Trajectory._make([*(self._by_member(array) for array in arrays), self._filled(self._grid(memory))])
+        memory = self._filled(self._grid(steps.memory))
+        return Trajectory._make(map(self._by_member, steps.fields._replace(memory=steps.ends)))._replace(memory=memory)
 
     def _by_member(self, array: Array) -> Array:
         """From [row, time, …] to [member, time, env, …], filled up."""

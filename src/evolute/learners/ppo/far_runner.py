@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from evolute.core.protocols import Progress
+from evolute.envs.actors import Actors
 from evolute.envs.interface import HostEnv
-from evolute.learners.kit import host_evaluation
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.far_actors import FarActors, FarFragments
 from evolute.learners.kit.programs import Programs
 from evolute.learners.ppo.free_turn import FreeTurn
+from evolute.learners.ppo.host_runner import HostRunner
 from evolute.learners.ppo.paced_runner import Cohort
 from evolute.learners.ppo.runner import Assignment, TurnResult
 from evolute.learners.ppo.spec import PPOSpec
@@ -27,6 +27,7 @@ class FarRunner:
     env: HostEnv
     actors: FarActors
     max_lag: int
+    evaluators: Actors | None = None
     rounds: tuple[int, ...] = (4, 16)
 
     @property
@@ -54,5 +55,5 @@ class FarRunner:
     def evaluate(
         self, spec: PPOSpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
     ) -> list[EpisodeResults]:
-        evaluate = partial(host_evaluation.evaluate, self.env, self.programs, spec.policy, players, episodes)
-        return evaluate(unroll=spec.unroll, greedy=greedy, seed=seed, progress=progress)
+        here = HostRunner(self.programs, self.env, self.evaluators)
+        return here.evaluate(spec, players, episodes, greedy=greedy, seed=seed, progress=progress)

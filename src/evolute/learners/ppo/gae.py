@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from evolute.learners.ppo.rollout import Rollout, discounts, per_channel
+from evolute.learners.ppo.rollout import Rollout, per_channel, step_discounts
 from evolute.learners.ppo.settings import Traced
 
 
@@ -14,7 +14,7 @@ def advantages(rollout: Rollout, last_value: jax.Array, h: Traced) -> jax.Array:
 
     `last_value` is that of the observations after it [env(, channel)].
     """
-    discount = discounts(h)
+    discount = step_discounts(rollout, h)
     following = jnp.concatenate([rollout.value[1:], last_value[None]])
     delta = rollout.reward + rollout.extra + discount * following * per_channel(rollout.follows, following) - rollout.value
     decay = discount * h.gae_lambda * (1 - per_channel(rollout.ends, following))

@@ -13,8 +13,9 @@ from functools import partial
 import numpy as np
 
 from evolute.core.protocols import Progress
+from evolute.envs.actors import Actors
 from evolute.envs.interface import HostEnv, Vector
-from evolute.learners.kit import host_evaluation, members
+from evolute.learners.kit import host_evaluation, members, paced_evaluation
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.host_acting import HostPolicy
@@ -36,6 +37,8 @@ class HostRunner:
 
     programs: Programs
     env: HostEnv
+    evaluators: Actors | None = None
+    """Who steps in evaluations, if not we ourselves."""
     rounds: tuple[int, ...] = (4, 16)
 
     @property
@@ -57,7 +60,12 @@ class HostRunner:
     def evaluate(
         self, spec: PPOSpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
     ) -> list[EpisodeResults]:
-        evaluate = partial(host_evaluation.evaluate, self.env, self.programs, spec.policy, players, episodes)
+        about = (self.programs, spec.policy, players, episodes)
+        if self.evaluators is None:
+            evaluate = partial(host_evaluation.evaluate, self.env, *about)
+        else:
+            opened = partial(self.evaluators.pool, replay=True)
+            evaluate = partial(paced_evaluation.evaluate, opened, self.env.observation_space, *about)
         return evaluate(unroll=spec.unroll, greedy=greedy, seed=seed, progress=progress)
 
 

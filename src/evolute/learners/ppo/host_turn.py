@@ -12,7 +12,7 @@ from evolute.learners.kit.host_rollout import Trajectory
 from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.kit.weights import Weights
 from evolute.learners.ppo import teacher
-from evolute.learners.ppo.rollout import Rollout, normalised
+from evolute.learners.ppo.rollout import Rollout, discounts_over, normalised
 from evolute.learners.ppo.settings import Traced
 from evolute.learners.ppo.spec import PPOSpec
 from evolute.learners.ppo.train_state import TrainState
@@ -74,6 +74,8 @@ def rollout_of(spec: PPOSpec, train: TrainState, trajectory: Trajectory, h: Trac
         trajectory.first[:-1],
         trajectory.valid,
     )
+    if spec.discount_per is not None:
+        rollout = rollout._replace(discount=discounts_over(trajectory.elapsed, spec.discount_per, h))
     if spec.lagged:
         recorded = trajectory.action_outputs[..., width]
         log_ratio = _log_prob(spec, train, weights, trajectory, h) - recorded

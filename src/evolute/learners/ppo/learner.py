@@ -75,6 +75,8 @@ class PPO:
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
     pace: PaceSpec = TOGETHER
+    time_step: float | None = None
+    """Seconds that a step of the environment takes, with `discount_per`; None if each step says it itself."""
     together: bool = True
     repeatable: bool = True
     notes: tuple[str, ...] = ()
@@ -136,7 +138,7 @@ class PPO:
         if teacher is not None:
             values = {**values, "lr": self._fixed["teacher_lr"], "epochs": self._fixed["teacher_epochs"]}
         return Assignment(
-            traced(values, spec.channels),
+            traced(self._per_step(values), spec.channels),
             math.ceil(order.steps / spec.batch),
             order.seed,
             order.turn,
@@ -144,6 +146,14 @@ class PPO:
             {player: _player(fetch(player), spec.network.channels) for player in self._frozen(order)},
             () if teacher is None else TeacherInputs(teacher.player, np.array(order.teacher_weight, np.float32)),
         )
+
+    def _per_step(self, values: Hparams) -> Hparams:
+        """The settings with discounts for a step where they are for seconds, and a step always takes as many."""
+        if self.settings.discount_per is None or self.time_step is None:
+            return values
+        power = self.time_step / self.settings.discount_per
+        own = [name for name in values if name == "discount" or name.startswith(channels.DISCOUNT)]
+        return {**values, **{name: values[name] ** power for name in own}}
 
     def _teacher_spec(self, spec: PPOSpec, teacher: MemberState) -> TeacherSpec:
         weights = self._fixed["teacher_policy"], self._fixed["teacher_value"]
@@ -245,6 +255,7 @@ class PPO:
             estimate="vtrace" if self._corrected else self.algorithm.estimate,
             objective=self.algorithm.objective,
             lagged=self.pace.lagged,
+            discount_per=self.settings.discount_per if self.time_step is None else None,
         )
 
     @property

@@ -11,7 +11,16 @@ from evolute.core.order import Json, LinkName
 from evolute.core.protocols import Learner
 from evolute.envs.actors import Actors
 from evolute.envs.host_game import HostGame
-from evolute.envs.interface import HostEnv, JaxEnv, Paced, Separable, WithLegal, channels_of
+from evolute.envs.interface import (
+    HostEnv,
+    JaxEnv,
+    Paced,
+    Separable,
+    WithClock,
+    WithLegal,
+    channels_of,
+    time_step_of,
+)
 from evolute.envs.make import make_env, make_game, resolve_name, spec_for_testing
 from evolute.envs.spec import ActorSpec, EnvSpec, GameSpec
 from evolute.learners.kit.arena import has_legal, lineup_numbers
@@ -60,6 +69,7 @@ def make(algorithm: Algorithm, env: EnvSpec, settings: OnPolicySettings) -> Lear
         test_runner=HostRunner(programs, test_env) if isinstance(test_env, HostEnv) else None,
         links=_links(algorithm, settings),
         pace=pace,
+        time_step=_time_step(train_env, settings, f"{algorithm.name}.discount_per", name),
         repeatable=pace.pace != "free" and not (isinstance(train_env, Paced) and not train_env.repeatable),
         notes=notes,
     )
@@ -68,18 +78,38 @@ def make(algorithm: Algorithm, env: EnvSpec, settings: OnPolicySettings) -> Lear
 def _runner(programs: Programs, env: JaxEnv | HostEnv, pace: PaceSpec, actors: ActorSpec) -> Runner:
     if not isinstance(env, HostEnv):
         return JaxRunner(programs, env)
-    if actors.count and actors.crew is not None:
-        return FarRunner(programs, env, FarActors(actors.crew, env, actors.count, actors.limit), pace.max_lag)
-    near = Actors(env, actors.count, actors.limit) if actors.count and isinstance(env, Separable) else None
+    near, evaluators = (
+        Actors(env, count, actors.limit) if count and isinstance(env, Separable) else None
+        for count in (0 if actors.far else actors.count, actors.evaluators)
+    )
+    if actors.crew is not None and actors.far:
+        far = FarActors(actors.crew, env, actors.count, actors.limit)
+        return FarRunner(programs, env, far, pace.max_lag, evaluators)
     if pace == TOGETHER and near is None and not isinstance(env, Paced):
-        return HostRunner(programs, env)
-    return PacedRunner(programs, env, pace, near)
+        return HostRunner(programs, env, evaluators)
+    return PacedRunner(programs, env, pace, near, evaluators)
+
+
+def _time_step(env: JaxEnv | HostEnv, settings: OnPolicySettings, key: str, name: str) -> float | None:
+    """The seconds that a step takes, if discounts are for seconds and not every step says it itself."""
+    if settings.discount_per is None or (isinstance(env, WithClock) and env.has_clock):
+        return None
+    found = time_step_of(env)
+    if found is None:
+        raise ValueError(
+            f"{key}={settings.discount_per:g}: nothing tells how long a step of {name} takes; games with a clock do, and "
+            "environments with a number `dt`, the seconds of a step"
+        )
+    return found
 
 
 def _notes(spec: EnvSpec, env: JaxEnv | HostEnv) -> tuple[str, ...]:
     """A word on actors that have nothing to do."""
-    reason = without_actors(env) if spec.actors.count and not spec.actors.far else ""
-    return (f"actors.count={spec.actors.count} does nothing with {spec.name}: {reason}",) if reason else ()
+    reason, actors = without_actors(env), spec.actors
+    asked = {"count": 0 if actors.far else actors.count, "evaluators": actors.evaluators}
+    return tuple(
+        f"actors.{key}={number} does nothing with {spec.name}: {reason}" for key, number in asked.items() if number and reason
+    )
 
 
 def _in_game(
@@ -93,6 +123,8 @@ def _in_game(
     """The learner whose members take seats in a game."""
     if settings.pace in ("rollout", "free") or settings.ahead:
         raise ValueError(f"{algorithm.name}.pace={settings.pace}: in games with opponents all seats move together, pace=step")
+    if settings.discount_per is not None:
+        raise ValueError(f"{algorithm.name}.discount_per={settings.discount_per:g}: games with opponents tell no time")
     game = make_game(spec)
     lineup_numbers(game, [how.anchors], [])  # may refuse
     how = replace(how, rating=how.rating or ("panel" if game.zero_sum is False else "descent"))

@@ -20,7 +20,7 @@ from evolute.core.protocols import Progress, silently
 from evolute.envs.actors import Actors
 from evolute.envs.interface import HostEnv, Paced, Pool, Separable, channels_of
 from evolute.envs.pool import ThreadPool
-from evolute.learners.kit import host_evaluation, members
+from evolute.learners.kit import members, paced_evaluation
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.host_rollout import Trajectory
@@ -50,6 +50,8 @@ class PacedRunner:
     env: HostEnv
     pace: PaceSpec
     actors: Actors | None = None
+    evaluators: Actors | None = None
+    """Who steps in evaluations; if nobody is set apart for that, whoever else does."""
     rounds: tuple[int, ...] = (4, 16)
 
     @property
@@ -65,11 +67,11 @@ class PacedRunner:
         progress: Progress,
     ) -> list[TurnResult]:
         cohort = Cohort(self.programs, spec, states, assignments, progress)
-        with contextlib.closing(self._pool(env_seeds([one.seed for one in assignments], spec.envs))) as pool:
+        seeds = env_seeds([one.seed for one in assignments], spec.envs)
+        with contextlib.closing(self._pool(seeds, self.actors, replay=self.pace.pace != "free", whole=True)) as pool:
             every = channels_of(self.env)
             used = [every.index(name) for name in spec.channels]
-            patience = None if isinstance(self.env, Separable) else PATIENCE
-            rows = Rows(pool, cohort.policy, cohort.episodes, self.env.observation_space, used, patience)
+            rows = Rows(pool, cohort.policy, cohort.episodes, self.env.observation_space, used, self._patience)
             if self.pace.pace == "free":
                 metrics = self._free_turn(cohort, rows)
             else:
@@ -79,16 +81,23 @@ class PacedRunner:
     def evaluate(
         self, spec: PPOSpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
     ) -> list[EpisodeResults]:
-        evaluate = partial(host_evaluation.evaluate, self.env, self.programs, spec.policy, players, episodes)
+        opened = partial(self._pool, actors=self.evaluators or self.actors, replay=True, whole=False)
+        about = (self.env.observation_space, self.programs, spec.policy, players, episodes)
+        evaluate = partial(paced_evaluation.evaluate, opened, *about, patience=self._patience)
         return evaluate(unroll=spec.unroll, greedy=greedy, seed=seed, progress=progress)
 
-    def _pool(self, seeds: Sequence[Sequence[int]]) -> Pool:
-        if self.actors is not None:
-            return self.actors.pool(seeds, replay=self.pace.pace != "free")
+    @property
+    def _patience(self) -> float | None:
+        return None if isinstance(self.env, Separable) else PATIENCE
+
+    def _pool(self, seeds: Sequence[Sequence[int]], actors: Actors | None, *, replay: bool, whole: bool) -> Pool:
+        """Rows for several members; `whole` games have no seats that a rule plays because there are too few rows."""
+        if actors is not None:
+            return actors.pool(seeds, replay=replay)
         if isinstance(self.env, Separable):
             return ThreadPool(self.env, seeds)
         assert isinstance(self.env, Paced)
-        return self.env.pool(seeds)
+        return self.env.pool(seeds, whole=whole)
 
     def _free_turn(self, cohort: Cohort, rows: Rows) -> list[dict[str, float]]:
         turn = FreeTurn(cohort, Fragments(rows, cohort.spec.unroll), self.pace.max_lag)

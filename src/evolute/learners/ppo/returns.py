@@ -16,16 +16,16 @@ def advantages(rollout: Rollout, h: Traced) -> tuple[jax.Array, jax.Array]:
 
     They are known where the episode ends within the rollout; the mean is over those alone.
     """
-    discount = discounts(h)
+    own = () if isinstance(rollout.discount, tuple) else (rollout.discount,)
 
-    def backward(after: Pair, now: Pair) -> tuple[Pair, Pair]:
-        reward, ends = now
-        here = reward + discount * (1 - per_channel(ends, reward)) * after[0]
+    def backward(after: Pair, now: tuple[jax.Array, ...]) -> tuple[Pair, Pair]:
+        reward, ends, *own = now
+        here = reward + (own[0] if own else discounts(h)) * (1 - per_channel(ends, reward)) * after[0]
         known = jnp.maximum(ends, after[1])
         return (here, known), (here, known)
 
     blank = jnp.zeros_like(rollout.reward[0]), jnp.zeros_like(rollout.ends[0])
-    _, (returns, known) = jax.lax.scan(backward, blank, (rollout.reward, rollout.ends), reverse=True, unroll=8)
+    _, (returns, known) = jax.lax.scan(backward, blank, (rollout.reward, rollout.ends, *own), reverse=True, unroll=8)
     counted = per_channel(known * rollout.valid, returns)
     mean = jnp.sum(returns * counted, axis=(0, 1)) / jnp.maximum(jnp.sum(counted, axis=(0, 1)), 1)
     return returns - mean, known

@@ -24,6 +24,8 @@ class Rollout(NamedTuple):
 
     Where an older policy may have acted (`PPOSpec.lagged`), `log_prob` of the actions was recorded then, and `log_ratio` is how
     much likelier they are by now; otherwise both are (), and the `outputs` say all.
+
+    `discount` is that of each step, [time, env(, channel)], where steps take more or less time; () if it is always the same.
     """
 
     obs: Any
@@ -38,11 +40,23 @@ class Rollout(NamedTuple):
     valid: Any
     log_prob: Any = ()
     log_ratio: Any = ()
+    discount: Any = ()
 
 
 def discounts(h: Traced) -> Any:
     """The discount of the reward, or those of its channels [channel]."""
     return h.discount if isinstance(h.channel_discounts, tuple) else h.channel_discounts
+
+
+def discounts_over(elapsed: Any, per: float, h: Traced) -> Any:
+    """The discounts of steps that took `elapsed` seconds [time, env], where settings are for `per` of them."""
+    powers = elapsed / per
+    return discounts(h) ** (powers if isinstance(h.channel_discounts, tuple) else powers[..., None])
+
+
+def step_discounts(rollout: Rollout, h: Traced) -> Any:
+    """The discount of each step of a rollout [time, env(, channel)], or if it is the same for all, that."""
+    return discounts(h) if isinstance(rollout.discount, tuple) else rollout.discount
 
 
 def per_channel(x: Any, rewards: Any) -> Any:
@@ -63,12 +77,15 @@ def normalised(
     valid = rollout.valid.ravel()
     obs = train.obs if spec.image else _if(h.normalize_obs, lambda: normalise.updated(train.obs, raw, valid), train.obs)
 
-    def along(running: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        running = running * discounts(h) * (1 - per_channel(now[1], running)) + now[0]
+    own = () if isinstance(rollout.discount, tuple) else (rollout.discount,)
+
+    def along(running: jax.Array, now: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
+        reward, first, *own = now
+        running = running * (own[0] if own else discounts(h)) * (1 - per_channel(first, running)) + reward
         return running, running
 
     def counted() -> tuple[Moments, jax.Array]:
-        after, sums = jax.lax.scan(along, discounted, (rollout.reward, rollout.first))
+        after, sums = jax.lax.scan(along, discounted, (rollout.reward, rollout.first, *own))
         return normalise.updated(train.returns, sums.reshape((spec.batch, *sums.shape[2:])), valid), after
 
     returns, discounted = _if(h.normalize_reward, counted, (train.returns, discounted))

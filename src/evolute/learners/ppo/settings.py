@@ -90,6 +90,11 @@ class OnPolicySettings:
         Mapping[str, Share],
         doc("discount factor of a reward channel (`discount.NAME` for short); by default the learner's `discount`"),
     ] = field(default_factory=dict)
+    discount_per: Annotated[
+        Positive | None,
+        Evolves.NEVER,
+        doc("seconds that a discount is for, where the environment tells the time; by default one decision, however long"),
+    ] = None
     entropy: Annotated[Natural, doc("weight of the entropy bonus")] = 0.0
     max_grad_norm: Annotated[Positive, doc("global gradient-norm clip")] = 0.5
     adam_eps: Annotated[Positive, doc("epsilon of Adam")] = 1e-5

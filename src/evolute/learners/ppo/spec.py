@@ -53,6 +53,8 @@ class PPOSpec:
     """What the policy's loss is: PPO's clipped ratio, or the policy gradient."""
     lagged: bool = False
     """Whether rollouts may be an older policy's: then log-probabilities are those recorded when it acted."""
+    discount_per: float | None = None
+    """The seconds that discounts are for, where each step says how long it took; None: a step, however long."""
 
     @property
     def network(self) -> Network:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from evolute.learners.ppo.rollout import Rollout, discounts, per_channel
+from evolute.learners.ppo.rollout import Rollout, per_channel, step_discounts
 from evolute.learners.ppo.settings import Traced
 
 
@@ -21,7 +21,7 @@ def corrected(rollout: Rollout, last_value: jax.Array, h: Traced) -> tuple[jax.A
     """
     ratio = jnp.ones_like(rollout.ends) if isinstance(rollout.log_ratio, tuple) else jnp.exp(rollout.log_ratio)
     weight, trace = jnp.minimum(h.rho_bar, ratio), h.gae_lambda * jnp.minimum(h.c_bar, ratio)
-    discount = discounts(h)
+    discount = step_discounts(rollout, h)
     following = jnp.concatenate([rollout.value[1:], last_value[None]])
     delta = rollout.reward + rollout.extra + discount * following * per_channel(rollout.follows, following) - rollout.value
     onward = discount * (1 - per_channel(rollout.ends, following))

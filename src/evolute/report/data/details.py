@@ -154,7 +154,8 @@ def retained_at_most(identity: Json, size: int) -> int:
 
 def longer(identity: Json) -> str:
     """The override that continues a finished run: twice its limits."""
-    limits = {key: identity[key] for key in ("stop.turns", "stop.steps", "stop.time") if identity.get(key) is not None}
+    keys = ("stop.turns", "stop.steps", "stop.time", "stop.total", "stop.patience")
+    limits = {key: identity[key] for key in keys if identity.get(key) is not None}
     doubled = [f"{key}={2 * value:g}" if isinstance(value, float) else f"{key}={2 * value}" for key, value in limits.items()]
     return " ".join([*doubled, *(["stop.score="] if identity.get("stop.score") is not None else [])])
 

@@ -51,6 +51,7 @@ def facts(table: TurnTable) -> list[list[str]]:
     """What the run took, in words."""
     found = totals(table)
     return [
+        *([["the run", table.meta.ended]] if table.meta.ended is not None else []),
         ["members", f"{table.size:,}"],
         ["turns", f"{found['turns']:,.0f}"],
         ["environment steps", f"{found['steps']:,.0f}"],

@@ -39,18 +39,24 @@ STRATEGIES: dict[str, str] = {
     "pbt": "PBT",
     "winner_takes_all": "winner takes all",
     "pbt_gaussian": "PBT, Gaussian steps",
+    "pbt_pairwise": "PBT, pairwise",
     "mf_pbt": "MF-PBT",
     "ipbt": "IPBT",
+    "ga": "GA",
     "pb2": "PB2",
     "pb2_rand": "PB2-Rand",
     "pb2_mult": "PB2-Mult",
     "pb2_mix": "PB2-Mix",
     "bg_pbt": "BG-PBT",
 }
-VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"pbt_gaussian": ("pbt", {"explore": "gaussian"})}
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "pbt_gaussian": ("pbt", {"explore": "gaussian"}),
+    "pbt_pairwise": ("pbt", {"explore": "pairwise"}),
+}
 """Strategies with other settings than their defaults."""
-NUMBERS = ("random_search", "pbt", "pbt_gaussian", "winner_takes_all", "ipbt", "pb2", "bg_pbt")
-MIXED = ("random_search", "pbt", "pbt_gaussian", "winner_takes_all", "ipbt", "pb2_rand", "pb2_mult", "pb2_mix", "bg_pbt")
+EVOLVING = ("random_search", "pbt", "pbt_gaussian", "pbt_pairwise", "winner_takes_all", "ipbt", "ga")
+NUMBERS = (*EVOLVING, "pb2", "bg_pbt")
+MIXED = (*EVOLVING, "pb2_rand", "pb2_mult", "pb2_mix", "bg_pbt")
 LARGE = ("mf_pbt",)
 """Strategies that take 8 members or more."""
 PPO_SPACE = {"lr": "log[1e-5, 1e-1]", "discount": "1-log[0.8, 0.9999]", "entropy": "[0, 0.1]", "clip": "[0.05, 0.5]"}
@@ -62,7 +68,7 @@ class Problem:
 
     run: Callable[[Problem, str, int], dict[str, float]]
     strategies: tuple[str, ...]
-    seeds: int = 30
+    seeds: int = 60
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -123,13 +129,8 @@ PROBLEMS = {
     "PPO on CartPole": Problem(
         ppo,
         NUMBERS,
+        seeds=30,
         settings={"env": "CartPole-v1", "population": 4, "interval": 2048, "stop": {"turns": 25}, "space": PPO_SPACE},
-    ),
-    "PPO on Pong": Problem(
-        ppo,
-        NUMBERS,
-        seeds=5,
-        settings={"env": "pong", "population": 4, "interval": 32_768, "stop": {"turns": 12}, "space": PPO_SPACE},
     ),
 }
 

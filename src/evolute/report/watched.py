@@ -19,8 +19,13 @@ from evolute.report.pace import Pace
 NOTE = 14
 """A learner's note in the column `turn` may be cut to this many characters where there is no room."""
 
-ACTORS = {"samples_per_second": "samples/s", "queue": "queue", "lag": "lag", "restarts": "restarts"}
-"""Metrics of turns at a free pace, and what they are called in the table."""
+ACTORS = {
+    "samples_per_second": ("samples/s", ",.0f"),
+    "queue": ("queue", ".0f"),
+    "lag": ("lag", ".1f"),
+    "restarts": ("restarts", ".0f"),
+}
+"""Metrics of turns at a free pace: what they are called in the table, and with how many digits."""
 
 
 @dataclass
@@ -108,8 +113,13 @@ class Watched:
 def _actors(members: Sequence[Member]) -> list[Column]:
     """How sampling goes in turns where nobody waits for anybody, as far as members tell."""
     told = [{} if member.latest is None else member.latest.report.metrics for member in members]
-    names = [name for name in ACTORS if any(name in metrics for metrics in told)]
-    return [Column(ACTORS[name], [formats.short(metrics.get(name, "")) for metrics in told]) for name in names]
+    if not any("samples_per_second" in metrics for metrics in told):
+        return []
+    columns = []
+    for name, (title, digits) in ACTORS.items():
+        values = [metrics.get(name) for metrics in told]
+        columns.append(Column(title, [format(value, digits) if is_number(value) else "" for value in values]))
+    return [column for column in columns if any(column.texts)]
 
 
 def score_of(member: Member) -> float | None:

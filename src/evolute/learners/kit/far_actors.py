@@ -110,7 +110,10 @@ class FarFragments:
 
     def take(self, done: Array, patience: float) -> list[Fragment]:
         assert self._stream is not None
-        place, found = next(self._stream)
+        try:
+            place, found = next(self._stream)
+        except RuntimeError as error:  # with the traceback, or how it died
+            raise TurnError(f"an actor failed (actors.where={self.actors.crew.where}): {error}") from error
         if found["turn"] != self.turn["name"]:
             return []  # a rollout may have been under way when the last turn ended
         if self.actors.met(place, found["born"]):

@@ -5,6 +5,8 @@ goal is the mean return over 100 fresh episodes after training (60 games for Pon
 
     python benchmarks/learning.py                 # all tasks that are installed here
     python benchmarks/learning.py CartPole Pong   # some
+    python benchmarks/learning.py 'CartPole, free' --seeds 6
+    python benchmarks/learning.py 'CartPole, A2C' 'CartPole, IMPALA' --seeds 12
 """
 
 from __future__ import annotations
@@ -124,6 +126,9 @@ TASKS = {
     "Pendulum, TD3": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="td3"),
     "CartPole, DQN": Task("CartPole-v1", 100_000, 475, learner="dqn"),
     "CartPole, A2C": Task("CartPole-v1", 131_072, 200, learner="a2c"),
+    "CartPole, free": Task(
+        "gym:CartPole-v1", 131_072, 450, {"pace": "free", "lr": 1e-3, "anneal": 131_072, "entropy": 0.01, "gae_lambda": 0.9}
+    ),
     "CartPole, IMPALA": Task("CartPole-v1", 131_072, 200, learner="impala"),
     "CartPole, PG": Task("CartPole-v1", 131_072, 200, learner="pg"),
     "MinAtar Breakout, DQN": Task(

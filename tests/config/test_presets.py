@@ -15,6 +15,7 @@ SB3 = {"envs": 1, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "net_arch": [8
 REPLAY = {"batch": 8, "widths": [8], "warmup": 16, "capacity": 1000}
 SHRUNK = {
     "ppo": {"interval": 32, "ppo": PPO},
+    "impala": {"interval": 32, "impala": {"envs": 2, "unroll": 8, "widths": [8]}},
     "sac": {"interval": 32, "sac": REPLAY},
     "dqn": {"interval": 32, "dqn": REPLAY},
     "sb3": {"interval": 16, "sb3": SB3},
@@ -28,8 +29,8 @@ def shrunk(name):
     settings = {**SHRUNK.get(config.learner.name, {}), **(GAMES if config.opponents is not None else {})}
     if "width" in config.space:
         settings["ppo"] = {**{name: value for name, value in PPO.items() if name != "widths"}, "width": 8, "depth": 1}
-    images = next((more for start, more in IMAGES.items() if name.startswith(start)), {})
-    return {**settings, **({"ppo": {**settings["ppo"], **images}, "wrap": {"time_limit": 10}} if images else {})}
+    images, key = next((more for start, more in IMAGES.items() if name.startswith(start)), {}), config.learner.name
+    return {**settings, **({key: {**settings[key], **images}, "wrap": {"time_limit": 10}} if images else {})}
 
 
 ROBOTS = tuple(f"bgpbt-{name}" for name in ("ant", "halfcheetah", "hopper", "humanoid", "pusher", "walker2d"))

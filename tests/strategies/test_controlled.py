@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,9 +34,10 @@ def test_the_last_members_are_left_alone_and_nobody_takes_over_from_them():
     assert {starts[0], starts[1]} <= {2, 3}
 
 
-def told_after(rounds):
-    """The decisions, by number, whose orders tell that the control group is ahead."""
-    strategy, population, state, told = made(), Population.of(6), made().init(), []
+def told_after(rounds, turns):
+    """The decisions, by number, whose orders tell that the control group is ahead, in a run of so many turns."""
+    strategy = replace(made(), plan=replace(plan(6), turns=turns))
+    population, state, told = Population.of(6), made().init(), []
     for number, scores in enumerate([None, *rounds]):
         if scores is not None:
             population = population.report(reports_of(population, scores))
@@ -44,12 +46,13 @@ def told_after(rounds):
     return told
 
 
-def test_it_is_told_once_when_the_control_group_has_led_for_five_turns():
+def test_it_is_told_once_when_the_control_group_has_led_for_five_turns_after_the_first_quarter():
     ahead, behind = [1.0, 1.0, 1.0, 2.0, 3.0, 0.0], [1.0, 1.0, 1.0, 4.0, 3.0, 0.0]
-    assert told_after([ahead] * 9) == [5]
-    assert told_after([ahead] * 4 + [behind] + [ahead] * 4) == []
-    assert told_after([behind] * 9) == []
-    assert told_after([[1.0] * 6] * 9) == []
+    assert told_after([ahead] * 12, 12) == [8]
+    assert told_after([ahead] * 20, None) == [15]
+    assert told_after([ahead] * 7 + [behind] + [ahead] * 4, 12) == []
+    assert told_after([behind] * 12, 12) == []
+    assert told_after([[1.0] * 6] * 12, 12) == []
 
 
 def test_a_run_says_that_tuning_does_not_help_and_resumes_the_same(tmp_path, stopped_at):

@@ -21,6 +21,10 @@ from evolute.strategies.score import Scores, score_for
 
 PATIENCE = 5
 """Turns in a row that the best of the control group must lead before that is told."""
+EARLY = 0.25
+"""The share of a run in which a lead may still be a lucky draw, and does not count."""
+EARLY_TURNS = 10
+"""The same in turns, where nobody knows how many there will be."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class Controlled:
         size = len(population) - self.control
         scores = score_for(self.plan)(population)
         alone, others = (_best(scores[slots], self.plan) for slots in (slice(size, None), slice(size)))
-        ahead = state["ahead"] + 1 if better(alone, others) else 0
+        early = EARLY_TURNS if self.plan.turns is None else int(EARLY * self.plan.turns)
+        ahead = state["ahead"] + 1 if turn > early and better(alone, others) else 0
         told = ahead >= PATIENCE and bool(orders)
         if told:
             values = [None, None] if self.plan.objectives else [alone, others]

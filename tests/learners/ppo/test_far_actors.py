@@ -192,18 +192,19 @@ def test_weights_of_another_turn_are_ignored():
 
 @pytest.fixture(scope="module")
 def made():
-    one = far()
+    before, one = children(), far()
     yield one
     one.runner.actors.close()
-    assert children() == []
+    assert children() == before
 
 
 def test_members_learn_from_actors_elsewhere_and_say_how_far_those_lag(made):
+    before = children()
     assert not made.repeatable
     assert made._spec(made._full({})).estimate == "vtrace"
     _, reports = train(made, TWO, turns=2, steps=96)
     pids = children()
-    assert len(pids) == 2
+    assert len(set(pids) - set(before)) == 2
     for report in reports:
         assert report.metrics["episodes"] > 0
         assert 0 <= report.metrics["lag"] <= report.metrics["lag_max"] <= 2
@@ -218,7 +219,7 @@ def test_an_actor_that_is_killed_is_replaced(made, monkeypatch):
 
     def watched(turn, fragment):
         if not killed:
-            killed.append(children()[0])
+            killed.append(max(children()))  # the youngest: whoever else there is, it is one of these actors
             os.kill(killed[0], signal.SIGKILL)
         if made.runner.actors.restarts:
             put(turn, fragment)  # before that there is nothing to learn from, so the turn goes on
@@ -271,12 +272,13 @@ def test_members_learn_what_to_do():
     ],
 )
 def test_an_environment_that_kills_its_actors_fails_its_member(env, delay, said):
+    before = children()
     made = far(f"tests.learners.ppo.crews:{env}", count=1, limit=1.0, options={"delay": delay})
     (report,) = Worker(made, MemoryStates()).train([Order(0, 0, {}, steps=320)])
     assert re.match(said, report.error)
     assert "Traceback" not in report.error
     made.runner.actors.close()
-    assert children() == []
+    assert children() == before
 
 
 @pytest.mark.slow("an environment that raises elsewhere is its member's failure, with its traceback")

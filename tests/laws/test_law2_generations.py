@@ -33,7 +33,7 @@ SETTINGS = {
 ASYNC = {**SETTINGS, "mode": "async", "engine": "simulated", "simulated": {"durations": [3, 4, 5]}, "stop": {"turns": 26}}
 PARTS = 24
 """The write points of all stages, in parts that take less than a minute each; with EVOLUTE_EVERY_POINT=1 all parts are run."""
-EVERY = pytest.mark.slow(reason="write points of every stage of a generation, a fifth of them or all")
+EVERY = pytest.mark.slow(reason="write points of every stage of a generation, an eighth of them or all")
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_a_run_killed_in_any_stage_ends_like_one_that_was_not(train, whole, tmp_
 
 
 @EVERY
-@pytest.mark.parametrize("part", range(0, PARTS, 1 if os.environ.get("EVOLUTE_EVERY_POINT") else 5))
+@pytest.mark.parametrize("part", range(0, PARTS, 1 if os.environ.get("EVOLUTE_EVERY_POINT") else 8))
 def test_a_run_killed_at_any_write_point_ends_like_one_that_was_not(train, whole, tmp_path, part):
     folder, passed = whole
     expected = outcome(folder)

@@ -38,6 +38,8 @@ BEATS = 5
 """How often per lease a worker shows that it is alive."""
 GRACE = 2.0
 """Seconds that a worker has to end by itself."""
+ROOM = 1 << 22
+"""Bytes that may be under way to a worker before the sender waits, if the system allows as many."""
 
 
 @dataclass(eq=False)
@@ -86,6 +88,12 @@ class WorkerProcess:
                 self.pipe.send_bytes(message)
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as line:
             line.shutdown(socket.SHUT_WR)  # closing alone would not be seen while the other thread reads
+
+
+def _widen(pipe: Connection) -> None:
+    """Let messages like a network's weights be sent in one go."""
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(pipe.fileno())) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
 
 
 @dataclass(eq=False)
@@ -144,6 +152,8 @@ class ProcessLink:
 
     def _start(self, number: int) -> None:
         here, there = Pipe()
+        _widen(here)
+        _widen(there)
         process = subprocess.Popen(
             [sys.executable, "-m", "evolute.engines.links.processes", str(there.fileno()), *map(str, share(number, self.size))],
             pass_fds=[there.fileno()],

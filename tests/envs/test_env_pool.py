@@ -166,6 +166,21 @@ def test_a_killed_actor_is_replaced_and_its_rows_go_on_where_they_were(victims):
     assert crew.restarts in (1, 2)  # the second one may die when its rows are through
 
 
+@pytest.mark.slow("actors that are killed every second cost time, and nothing else")
+def test_actors_that_are_killed_every_second_change_nothing():
+    actors = Actors(SyncHostEnv(lambda: Uneven(0.05)), 2, 60.0)
+    pool, last = actors.pool(SEEDS, replay=True), [time.monotonic()]
+
+    def murder(made):
+        if time.monotonic() > last[0] + 1 and not pool._strikes.any():  # those of the last time have come back
+            kill(actors.process(made % 2))
+            last[0] = time.monotonic()
+
+    assert_same(at_own_pace(pool, between=murder), together(SyncHostEnv(Uneven)))
+    assert actors.restarts >= 1
+    actors.close()
+
+
 def test_where_episodes_need_not_repeat_a_killed_actor_cuts_them_off(victims):
     crew = victims
     pool = crew.pool(SEEDS, replay=False)

@@ -31,7 +31,7 @@ def connected(address: str | None, workers: int | None, cpus: float) -> Callable
         with warnings.catch_warnings():
             # JAX warns of forks that go on without its threads; Ray's children become other programs at once.
             warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
-            ray.init(num_cpus=many, include_dashboard=False, _node_ip_address=LOOPBACK)
+            ray.init("local", num_cpus=many, include_dashboard=False, _node_ip_address=LOOPBACK)
     else:
         try:
             ray.init(address=address)

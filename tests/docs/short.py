@@ -35,7 +35,7 @@ SHORTER = {
     "learner=td3": REPLAY,
     "learner=dqn": REPLAY,
     "pong-diverse": ("interval=32k", "stop.steps=32k", "evaluation.members=0"),  # some games must end
-    "pursuit:": REPLAY,  # its clock is the wall's
+    "pursuit:": (*REPLAY, "evaluation.members=0"),  # its clock is the wall's
     "connect:": REPLAY,
     "actors.": ("interval=512", "stop.steps=1k"),
     "-sac": REPLAY,

@@ -18,6 +18,7 @@ def test_games_are_found_by_name():
     assert isinstance(make_game(EnvSpec("own_games:Duel")), Duel)
     assert make_game(EnvSpec("own_games:Duel", {"rounds": 3})).rounds == 3
     check_game(make_game(EnvSpec("own_games:Duel")), limit=10)
+    check_game(make_game(EnvSpec("own_games:Hiding")), limit=10)
 
 
 @pytest.mark.parametrize("name", ["cartpole", "gymnax:Acrobot-v1", "CartPole-v1", "own_games:alone"])

@@ -111,6 +111,15 @@ def test_team_mates_come_first_in_a_line_up():
     assert seating.place.tolist() == [[0, 2, 1, 3], [2, 0, 3, 1], [1, 2, 0, 3], [2, 1, 3, 0]]
 
 
+def test_teams_of_unequal_size_fill_the_places_that_they_have():
+    """One against two: alone, the member meets both opponents of the line-up; in the pair it has a mate and meets the first."""
+    arena = arena_of(Everybody((0, 1, 1)), 0, [1, 2, 3], [[1, 2, 3], [LIVE, -2, -2]], copies=3)
+    states, _ = arena.reset(jax.random.key(0))
+    step = jax.jit(arena.step)(jax.random.key(1), states, jnp.full(6, 4))
+    by_seat = [f"{round(float(value)):03d}"[::-1] for value in step.reward]
+    assert by_seat == ["423", "241", "214", "444", "440", "404"]
+
+
 def test_the_member_moves_on_to_the_next_seat_with_every_game():
     arena = arena_of(Everybody((0, 1)), 0, [1], [[1]], copies=3)
     states, _ = arena.reset(jax.random.key(0))

@@ -88,6 +88,13 @@ def test_everybody_acts_with_their_own_weights_in_their_own_seat(programs):
     assert by_seat[3:] == ["430", "340", "304"]  # player 3, and the member itself, which would play 0
 
 
+def test_teams_of_unequal_size_fill_the_places_that_they_have(programs):
+    arena = arena_of(programs, Everybody((0, 1, 1)), 0, [1, 2, 3], [[1, 2, 3], [LIVE, 2, 2]], copies=3)
+    arena.reset()
+    _, reward, _, _ = arena.step(np.full(6, 4))
+    assert [f"{round(float(value)):03d}" for value in reward] == ["423", "241", "214", "422", "240", "204"]
+
+
 def test_those_who_learn_play_as_they_are_now(programs):
     game = Everybody((0, 1))
     arena = arena_of(programs, game, 0, [1], [[LIVE], [1]], copies=1)

@@ -13,10 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from evolute.core.order import Json, Lineup, Order, Player, Ref
+from evolute.core.order import Json, Order, Player, Ref
 from evolute.core.population import Population, Rating
 from evolute.core.protocols import Strategy
 from evolute.core.ranking import rank_key
+from evolute.envs.places import Places
 from evolute.opponents import pool
 from evolute.opponents.circles import circle_among
 from evolute.opponents.field import Choose, Field, Roles
@@ -55,9 +56,14 @@ class Seated:
     """Names the players from elsewhere that are there when a decision is made."""
 
     @property
+    def places(self) -> Places:
+        """The places of a line-up."""
+        return Places.of(self.teams)
+
+    @property
     def mates(self) -> int:
-        """How many seats of the own team others take."""
-        return sum(team == self.teams[0] for team in self.teams) - 1
+        """How many of them are team-mates'."""
+        return self.places.mates
 
     @property
     def roles(self) -> Roles | None:
@@ -188,7 +194,7 @@ class Seated:
         live = round(self.seating.live * self.seating.tables)
         chosen = [None if table < live else self.choose(field, order.member, rng) for table in range(self.seating.tables)]
         panel = field.pool[-SIZE:] if self.seating.rating == "panel" else ()
-        lineups = tuple(self._lineup(player) for player in (*chosen, *panel))
+        lineups = tuple(map(self.places.lineup, (*chosen, *panel)))
         why = order.why if rating is None else {**order.why, "rating": rating}
         return replace(order, opponents=lineups, why=why)
 
@@ -209,10 +215,6 @@ class Seated:
         if circle is None:
             return compared, orders
         return None, [replace(orders[0], why={**orders[0].why, "circle": circle.to_json()}), *orders[1:]]
-
-    def _lineup(self, player: Player) -> Lineup:
-        """One player in all opponents' seats, and the member itself in its mates'."""
-        return (*(None,) * self.mates, *(player,) * (len(self.teams) - 1 - self.mates))
 
 
 def _of_members(now: Standings, population: Population) -> dict[int, Rating]:

@@ -12,10 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from evolute.config.error import ConfigError
-from evolute.core.order import Hparams, Lineup, PlayedGames, Player, Ref
+from evolute.core.order import Hparams, PlayedGames, Player, Ref
 from evolute.core.protocols import Progress, Seats, silently
 from evolute.core.rng import derive, stream
 from evolute.core.tree import Tree
+from evolute.envs.places import Places
 from evolute.ratings import bradley_terry, nash
 from evolute.ratings.alpha_rank import alpha_rank
 from evolute.ratings.bradley_terry import ANCHOR, Node
@@ -175,12 +176,12 @@ def _played(
     learner: Seats, entrants: Sequence[Entrant], place: int, others: Sequence[int], games: int, seed: int
 ) -> list[tuple[int, float, int]]:
     """Half of the games of an entrant against each of the others, the other half being theirs; all of those against bots."""
-    one, half = entrants[place], for_all_seats(learner.teams, games / 2)
+    one, half, places = entrants[place], for_all_seats(learner.teams, games / 2), Places.of(learner.teams)
     assert one.hparams is not None
     played: list[tuple[int, float, int]] = []
     for bots, number in ((False, half), (True, 2 * half)):
         those = [other for other in others if entrants[other].is_bot is bots]
-        lineups = [lineup(learner.teams, _player(entrants, other)) for other in those]
+        lineups = [places.lineup(_player(entrants, other)) for other in those]
         trees = {} if bots else {Ref(other, 0): entrants[other].tree for other in those}
         if not those:
             continue
@@ -208,17 +209,11 @@ def against(folder: Path, member: int | None, other: str, *, games: int = GAMES,
     player: Player = other if theirs.is_bot else Ref(1, 0)
     trees = {} if theirs.is_bot else {Ref(1, 0): theirs.tree}
     try:
-        lineups, number = [lineup(learner.teams, player)], for_all_seats(learner.teams, games)
+        lineups, number = [Places.of(learner.teams).lineup(player)], for_all_seats(learner.teams, games)
         (played,) = learner.play_matches(mine.tree, mine.hparams, lineups, trees, games=number, seed=seed, progress=silently)
         return played
     except ValueError as error:
         raise ConfigError(f"--against {other}: {error}") from error
-
-
-def lineup(teams: Sequence[int], player: Player) -> Lineup:
-    """A line-up with one player in all opponents' seats, and the other side in those of its own mates."""
-    mates = sum(team == teams[0] for team in teams) - 1
-    return (*(None,) * mates, *(player,) * (len(teams) - 1 - mates))
 
 
 def _player(entrants: Sequence[Entrant], place: int) -> Player:

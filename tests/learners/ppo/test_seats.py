@@ -166,3 +166,15 @@ def test_a_run_that_was_stopped_ends_in_the_same_weights(tmp_path, stopped_at):
     dumps = [Journal.read(tmp_path / name).canonical() for name in ("whole", "again")]
     assert dumps[0] == dumps[1]
     assert whole.best.turn.deviation > 0
+
+
+def test_teams_may_differ_in_size(tmp_path):
+    """Members take all seats, alone and as one of two; a pair of them finds somebody who always hides in one place."""
+    settings = {**SETTINGS, "env": "tests.envs.own_games:Hiding", "interval": 2048}
+    run = evolute.run("ppo", **settings, folder=tmp_path / "run", ppo={**TINY, "envs": 12, "lr": 0.01})
+    assert {len(lineup) for turn in run.best.lineage for lineup in turn.order.opponents} == {3}
+    assert all(turn.order.opponents[0] == (None, None, None) for turn in run.best.lineage)
+    assert all(match.against[0] is None for match in run.best.turn.report.matches)
+    assert run.best.turn.deviation > 0
+    played = evolute.tournament(run, bots=["random"], games=12)
+    assert len(played.standings) == 4

@@ -19,6 +19,7 @@ import numpy as np
 from evolute.envs.game import Bot, Game, Situation, Tick, View
 from evolute.envs.host_game import HostGame
 from evolute.envs.interface import Step
+from evolute.envs.places import Places, taken
 from evolute.learners.kit import acting, networks
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.actions import Gaussian, masked
@@ -51,20 +52,23 @@ class Seating:
     """Who sits where. For each seat that the member may have: which seats the others take, and whose action a seat takes."""
 
     others: np.ndarray[Any, np.dtype[np.int32]]
-    """[own seat, other]: team-mates first."""
+    """[own seat, place of the line-up]; a place that is empty for this seat has the own seat, and nobody asks what it does."""
     place: np.ndarray[Any, np.dtype[np.int32]]
-    """[own seat, seat]: 0 for the member itself, 1 + other for the others."""
+    """[own seat, seat]: 0 for the member itself, 1 + place of the line-up for the others."""
     rivals: np.ndarray[Any, np.dtype[np.float32]]
     """[own seat, seat]: weights that make a mean over the seats of other teams."""
 
     @classmethod
     def of(cls, teams: Sequence[int]) -> Seating:
-        seats = range(len(teams))
-        others = [sorted((s for s in seats if s != own), key=lambda s: (teams[s] != teams[own], s)) for own in seats]
-        place = [[0 if seat == own else 1 + others[own].index(seat) for seat in seats] for own in seats]
+        seats, places = len(teams), len(Places.of(teams))
+        others = np.repeat(np.arange(seats, dtype=np.int32)[:, None], places, axis=1)
+        place = np.zeros((seats, seats), np.int32)
+        for own in range(seats):
+            for seat, number in taken(teams, own).items():
+                others[own, number], place[own, seat] = seat, 1 + number
         rivals = np.not_equal.outer(teams, teams).astype(np.float32)
         rivals /= np.maximum(rivals.sum(axis=1, keepdims=True), 1)
-        return cls(np.array(others, np.int32).reshape(len(teams), -1), np.array(place, np.int32), rivals)
+        return cls(others, place, rivals)
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class Arena:
 
     def _begun(self, key: jax.Array, seat: jax.Array) -> tuple[Seated, jax.Array]:
         """New games in which the member sits here and is to act; one that ends before it could is begun again."""
-        memory = jnp.zeros((self.envs, self.seats - 1, self.spec.network.units))
+        memory = jnp.zeros((self.envs, len(self.players[0]), self.spec.network.units))
 
         def dealt(key: jax.Array) -> Seated:
             state, view = jax.vmap(self.game.reset)(self._keys(key))
@@ -213,7 +217,7 @@ class Arena:
     def _others_actions(self, key: jax.Array, states: Seated) -> tuple[list[jax.Array], jax.Array]:
         """What each of the other players does [game, …], and their memory afterwards; in a turn-based game, if it is to act."""
         actions, memories = [], []
-        for other in range(self.seats - 1):
+        for other in range(len(self.players[0])):
             seat = jnp.asarray(self._seating.others)[states.seat, other]
             actor = seat if self.game.actors > 1 else jnp.zeros_like(seat)
             obs = _of_actor(states.view.obs, actor)

@@ -13,6 +13,7 @@ from evolute.core.order import Lineup, Match, PlayedGames, Ref
 from evolute.core.rng import derive
 from evolute.envs.game import Game
 from evolute.envs.host_game import HostGame
+from evolute.envs.places import Places
 from evolute.envs.spec import GameSpec
 from evolute.learners.kit.arena import Opponents, lineup_numbers
 from evolute.learners.kit.evaluation import Player
@@ -42,8 +43,8 @@ class Tables:
 
     @property
     def others(self) -> int:
-        """How many seats others take."""
-        return len(self.game.teams) - 1
+        """How many places a line-up has."""
+        return len(Places.of(self.game.teams))
 
     @property
     def alone(self) -> Lineup:
@@ -66,7 +67,7 @@ class Tables:
         if len(lineups) != self.how.tables or any(len(lineup) != self.others for lineup in lineups):
             sizes = f"{len(lineups)} line-ups of {len(lineups[0])}"
             raise ValueError(
-                f"a member was given {sizes}, and there are {self.how.tables} tables with {self.others} other seats"
+                f"a member was given {sizes}, and there are {self.how.tables} tables with {self.others} places for others"
             )
         return lineups
 
@@ -95,9 +96,7 @@ class Tables:
 
     def anchor(self, name: str) -> Lineup:
         """A line-up in which a bot takes every opponent's seat, and the member itself those of its mates."""
-        teams = self.game.teams
-        mates = sum(team == teams[0] for team in teams) - 1
-        return (*(None,) * mates, *(name,) * (self.others - mates))
+        return Places.of(self.game.teams).lineup(name)
 
     def match(self, against: Lineup, returns: Any, leads: Any) -> Match:
         """Games against one line-up as a report has them."""

@@ -3,18 +3,22 @@
     python benchmarks/selfplay.py run pong --seeds 101 102 103 104 105
     python benchmarks/selfplay.py run connect-four --seeds 101 102 103 104 105
     python benchmarks/selfplay.py table
+    python benchmarks/selfplay.py horizon --seeds 101 102 103 104
 
 Every arm is the preset with another strategy or other settings. `rule` is the share of games that a member wins against a
 built-in opponent which nobody meets in training (Connect Four's search rates members, but is none of their opponents), `best`
 that of the member with the highest rating, `mean` that of the whole population. Results are kept in `selfplay.json` beside
 this file; a seed that is there is not trained again, and one that was stopped is resumed.
+
+`horizon` asks why a learning rate may collapse: members that are equal in all else train on from one state with different
+learning rates, and play each other after one turn, as evolution compares them, and after many.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -32,6 +36,9 @@ JUDGE = {"pong": "built_in", "connect-four": "search"}
 PRESET = {"pong": "pong-selfplay", "connect-four": "connect-four"}
 GOOD = {"pong": {"lr": 1e-3, "entropy": 0.01}, "connect-four": {"lr": 6e-4}}
 """Hyper-parameters known to be good, for the arm that does not search."""
+INTERVAL, BEFORE, AFTER = 65_536, 10, (1, 2, 4, 8, 16)
+RATES = (3e-4, 1e-3, 3e-3)
+"""Of `horizon`: steps of a turn, turns before the rates part, and when they are compared."""
 ARMS: dict[str, dict[str, Any]] = {
     "preset": {},
     "paper": {"pbt_marl": {"confidence": 0.5}},
@@ -74,6 +81,60 @@ def run(game: str, seeds: Sequence[int], arms: Sequence[str]) -> None:
             print(json.dumps(result), flush=True)
 
 
+def horizon(seeds: Sequence[int]) -> None:
+    """Who wins on Pong, a low, a middle or a high learning rate, by the number of turns since they began from one state.
+
+    The state has been trained by self-play at the middle rate for `BEFORE` turns. Half of the tables are against themselves,
+    half against that state, as a past one.
+    """
+    from evolute.core.order import Order, Ref
+    from evolute.envs.spec import EnvSpec, GameSpec
+    from evolute.learners.ppo import ppo
+    from evolute.learners.ppo.settings import PPOSettings
+
+    settings = PPOSettings(envs=16, discount=0.99, entropy=GOOD["pong"]["entropy"])
+    learner: Any = ppo(env=EnvSpec("pong", game=GameSpec(tables=4, matches=0)), settings=settings)
+
+    def orders(turn: int, rates: Sequence[float], opponents: Any) -> list[Order]:
+        return [
+            Order(row, turn, {"lr": rate}, steps=INTERVAL, seed=1000 * seeds[row % len(seeds)] + turn, opponents=opponents)
+            for row, rate in enumerate(rates)
+        ]
+
+    def trained(states: Any, turn: int, rates: Sequence[float], opponents: Any = (), known: Any = None) -> Any:
+        made = orders(turn, rates, opponents)
+        return learner.train(states or learner.init(made), made, fetch=(known or {}).__getitem__, progress=silently)[0]
+
+    states = None
+    for turn in range(BEFORE):
+        states = trained(states, turn, [RATES[1]] * len(seeds))
+    past, rates = states, [rate for rate in RATES for _ in seeds]
+    states, known = [*past] * len(RATES), {Ref(row, 0): state for row, state in enumerate(past)}
+    print("| turns since | low against middle | high against middle | low, middle, high against the rule |\n|---|---|---|---|")
+    for turn in range(1, max(AFTER) + 1):
+        opponents = ((None,), (None,), (Ref(turn % len(seeds), 0),), (Ref((turn + 1) % len(seeds), 0),))
+        states = trained(states, BEFORE + turn, rates, opponents, known)
+        if turn in AFTER:
+            _print_duels(learner, turn, [learner.dump(state) for state in states], len(seeds))
+
+
+def _print_duels(learner: Any, turn: int, trees: Sequence[Any], seeds: int) -> None:
+    """How the three rates did against each other and against the built-in rule: the mean over seeds, and its standard error."""
+    from evolute.core.order import Ref
+
+    def share(tree: Any, opponent: Any, others: Mapping[Any, Any]) -> float:
+        (played,) = learner.play_matches(tree, {}, [(opponent,)], others, games=GAMES, seed=0, progress=silently)
+        return float(played.match.score)
+
+    low, middle, high = trees[:seeds], trees[seeds : 2 * seeds], trees[2 * seeds :]
+    duels = [
+        [share(one, Ref(0, 0), {Ref(0, 0): other}) for one, other in zip(side, middle, strict=True)] for side in (low, high)
+    ]
+    rules = [[share(one, JUDGE["pong"], {}) for one in side] for side in (low, middle, high)]
+    shown = [f"{np.mean(values):.0%} ± {np.std(values, ddof=1) / np.sqrt(seeds):.0%}" for values in (*duels, *rules)]
+    print(f"| {turn} | {shown[0]} | {shown[1]} | {', '.join(shown[2:])} |", flush=True)
+
+
 def table() -> None:
     """What each arm wins, and how often the preset ends better than it."""
     results = measured()
@@ -106,9 +167,12 @@ def main() -> None:
     runner.add_argument("--seeds", type=int, nargs="+", required=True)
     runner.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     commands.add_parser("table")
+    commands.add_parser("horizon").add_argument("--seeds", type=int, nargs="+", required=True)
     asked = parser.parse_args()
     if asked.what == "run":
         run(asked.game, asked.seeds, asked.arms)
+    elif asked.what == "horizon":
+        horizon(asked.seeds)
     else:
         table()
 

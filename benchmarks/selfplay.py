@@ -7,8 +7,8 @@
 
 Every arm is the preset with another strategy or other settings. `rule` is the share of games that a member wins against a
 built-in opponent which nobody meets in training (Connect Four's search rates members, but is none of their opponents), `best`
-that of the member with the highest rating, `mean` that of the whole population. Results are kept in `selfplay.json` beside
-this file; a seed that is there is not trained again, and one that was stopped is resumed.
+that of the member with the highest rating, `mean` that of the whole population. Results are lines of `selfplay.jsonl`
+beside this file; a seed that is there is not trained again, and one that was stopped is resumed.
 
 `horizon` asks why a learning rate may collapse: members that are equal in all else train on from one state with different
 learning rates, and play each other after one turn, as evolution compares them, and after many.
@@ -17,19 +17,19 @@ learning rates, and play each other after one turn, as evolution compares them, 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
+from kept import Kept
 
 import evolute
 from evolute.core.protocols import silently
 from evolute.report.data.compare import estimated, improvement, iqm
 
-KEPT = Path(__file__).with_suffix(".json")
+KEPT = Kept(Path(__file__).with_suffix(".jsonl"))
 RUNS = Path(__file__).parent / "results" / "selfplay"
 GAMES = 500
 JUDGE = {"pong": "built_in", "connect-four": "search"}
@@ -46,11 +46,6 @@ ARMS: dict[str, dict[str, Any]] = {
     "random search": {"strategy": "random_search"},
     "known values": {"strategy": "random_search"},
 }
-
-
-def measured() -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = json.loads(KEPT.read_text()) if KEPT.exists() else []
-    return results
 
 
 def trained(game: str, arm: str, seed: int) -> dict[str, Any]:
@@ -73,12 +68,8 @@ def trained(game: str, arm: str, seed: int) -> dict[str, Any]:
 def run(game: str, seeds: Sequence[int], arms: Sequence[str]) -> None:
     for seed in seeds:
         for arm in arms:
-            if (game, arm, seed) in {(one["game"], one["arm"], one["seed"]) for one in measured()}:
-                continue
-            result = trained(game, arm, seed)
-            lines = ",\n".join(json.dumps(one) for one in [*measured(), result])
-            KEPT.write_text(f"[\n{lines}\n]\n")
-            print(json.dumps(result), flush=True)
+            if KEPT.missing({"game": game, "arm": arm}, [seed]):
+                KEPT.add(trained(game, arm, seed))
 
 
 def horizon(seeds: Sequence[int]) -> None:
@@ -137,26 +128,20 @@ def _print_duels(learner: Any, turn: int, trees: Sequence[Any], seeds: int) -> N
 
 def table() -> None:
     """What each arm wins, and how often the preset ends better than it."""
-    results = measured()
+    results = KEPT.grouped(("game", "arm"))
     print("| game | arm | seeds | the rated best wins | its seeds | all members win | lr at the end | the preset is better |")
     print("|---|---|---|---|---|---|---|---|")
-    for game in PRESET:
-        best = {arm: {one["seed"]: one["best"] for one in results if (one["game"], one["arm"]) == (game, arm)} for arm in ARMS}
-        for arm, shares in best.items():
-            if not shares:
-                continue
-            mine = [one for one in results if (one["game"], one["arm"]) == (game, arm)]
-            everybody = fmean(share for one in mine for share in one["shares"])
-            rates = np.exp(fmean(np.log(value["lr"]) for one in mine for value in one["values"]))
-            scores = np.array(list(shares.values()))
-            each = ", ".join(f"{share:.0%}" for share in sorted(scores, reverse=True))
-            better = ""
-            if arm != "preset" and best["preset"]:
-                found = estimated(improvement, np.array(list(best["preset"].values())), scores)
-                better = (
-                    f"{found.value:.0%}" if found.low is None else f"{found.value:.0%} ({found.low:.0%} to {found.high:.0%})"
-                )
-            print(f"| {game} | {arm} | {len(scores)} | {iqm(scores):.0%} | {each} | {everybody:.0%} | {rates:.1e} | {better} |")
+    for game, arm in ((game, arm) for game in PRESET for arm in ARMS if (game, arm) in results):
+        mine, preset = results[game, arm], results.get((game, "preset"), [])
+        everybody = fmean(share for one in mine for share in one["shares"])
+        rates = np.exp(fmean(np.log(value["lr"]) for one in mine for value in one["values"]))
+        scores = np.array([one["best"] for one in mine])
+        each = ", ".join(f"{share:.0%}" for share in sorted(scores, reverse=True))
+        better = ""
+        if arm != "preset" and preset:
+            found = estimated(improvement, np.array([one["best"] for one in preset]), scores)
+            better = f"{found.value:.0%}" if found.low is None else f"{found.value:.0%} ({found.low:.0%} to {found.high:.0%})"
+        print(f"| {game} | {arm} | {len(scores)} | {iqm(scores):.0%} | {each} | {everybody:.0%} | {rates:.1e} | {better} |")
 
 
 def main() -> None:

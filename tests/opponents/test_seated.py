@@ -72,6 +72,8 @@ def test_a_pool_of_past_states_is_kept_and_played(tmp_path):
     assert any(ref.turn < made.population[0].turns - 6 for ref in played)
     late = decisions[-1].orders
     assert {p.turn for o in late for lineup in o.opponents for p in lineup if isinstance(p, Ref)} - {10}
+    told = ratings(made)
+    assert (told["pool"], told["pool_at_most"]) == (5, 5)
 
 
 @pytest.mark.parametrize("engine", [{"engine": "processes", "workers": 2}, {"mode": "async", "engine": "simulated"}])

@@ -174,6 +174,8 @@ def _shortened(lines: list[str], *, short: bool) -> Iterator[Text]:
 def _incidents(data: dict[str, Json]) -> Iterator[Text]:
     kept = f"; the archive has {formats.count(len(data['archive']), 'state')}" if data["archive"] else ""
     yield Text(f"inherited {formats.count(data['inherited'], 'time')}{kept}")
+    if most := data["ratings"]["pool_at_most"]:
+        yield Text(f"opponents from the past: {formats.count(data['ratings']['pool'], 'state')} of at most {most}")
     if data["failed"]:
         text = (
             f"{formats.count(data['failed'], 'turn')} failed; {formats.count(data['rescued'], 'member')} replaced from a donor"

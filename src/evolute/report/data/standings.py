@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 
 def ratings(run: Run) -> dict[str, Json]:
-    """The members of a run, the best first, its guests, who is best in words, and how probably it is so."""
-    rated = run.ratings
+    """The members of a run, the best first, its guests, how many past states it keeps as opponents, who is best in words, and
+    how probably it is so."""
+    rated, state = run.ratings, _state(run)
     rows = [_row(run.population.find(Ref(one.member, one.turn))) for one in rated]
     return {
         "run": str(run.folder),
         "rule": run.meta.rule,
         "members": rows,
-        "guests": _guests(run),
+        "guests": _guests(run, state),
+        "pool": len(state.get("pool", ())),
+        "pool_at_most": run.meta.identity.get("opponents.capacity") if run.meta.identity.get("opponents") else None,
         "certainty": rated.certainty,
         "lead": rated.lead,
         "sentence": rated.sentence,
@@ -34,13 +37,17 @@ def lines(run: Run) -> dict[str, Json]:
     return {str(slot): [list(one[:4]) for one in line] for slot, line in run.ratings.lines.items()}
 
 
-def _guests(run: Run) -> list[dict[str, Json]]:
-    """The players from elsewhere that members have met, the best first, as they were rated at the last decision."""
-    if not run.meta.guests:
-        return []
+def _state(run: Run) -> dict[str, Json]:
+    """What the strategy of a run whose members play knows after the last decision."""
+    if not run.meta.identity.get("opponents"):
+        return {}
     with contextlib.closing(Journal.read(run.folder)) as journal:
-        state = journal.strategy_state()
-    known = {player: rating for player, *rating in state["known"] if isinstance(player, str)} if state else {}
+        return journal.strategy_state() or {}
+
+
+def _guests(run: Run, state: dict[str, Json]) -> list[dict[str, Json]]:
+    """The players from elsewhere that members have met, the best first, as they were rated at the last decision."""
+    known = {player: rating for player, *rating in state.get("known", ()) if isinstance(player, str)}
     met = sorted((name for name, _, _ in run.meta.guests if name in known), key=lambda name: -known[name][0])
     return [{"name": name, "rating": known[name][0], "deviation": known[name][1]} for name in met]
 

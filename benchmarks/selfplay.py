@@ -10,8 +10,10 @@ built-in opponent which nobody meets in training (Connect Four's search rates me
 that of the member with the highest rating, `mean` that of the whole population. Results are lines of `selfplay.jsonl`
 beside this file; a seed that is there is not trained again, and one that was stopped is resumed.
 
-`horizon` asks why a learning rate may collapse: members that are equal in all else train on from one state with different
-learning rates, and play each other after one turn, as evolution compares them, and after many.
+Two things say why a learning rate may collapse. Where members evolve, they also have a gene without any effect, with the range
+of the learning rate: what moves it is chance, so a learning rate that moves no further moved by chance as well. And in
+`horizon` members that are equal in all else train on from one state with different learning rates, and play each other after
+one turn, as evolution compares them, and after many.
 """
 
 from __future__ import annotations
@@ -34,6 +36,9 @@ RUNS = Path(__file__).parent / "results" / "selfplay"
 GAMES = 500
 JUDGE = {"pong": "built_in", "connect-four": "search"}
 PRESET = {"pong": "pong-selfplay", "connect-four": "connect-four"}
+RANGE = {"pong": "log[3e-4, 3e-3]", "connect-four": "log[3e-4, 1e-3]"}
+NEUTRAL = "augmentation_weight"
+"""A setting without any effect here, as there are no images; evolving arms have it with the learning rate's range."""
 GOOD = {"pong": {"lr": 1e-3, "entropy": 0.01}, "connect-four": {"lr": 6e-4}}
 """Hyper-parameters known to be good, for the arm that does not search."""
 INTERVAL, BEFORE, AFTER = 65_536, 10, (1, 2, 4, 8, 16)
@@ -50,19 +55,26 @@ ARMS: dict[str, dict[str, Any]] = {
 
 def trained(game: str, arm: str, seed: int) -> dict[str, Any]:
     """One run, and what each member wins against the judge."""
-    changes = {**ARMS[arm], "ppo": GOOD[game]} if arm == "known values" else ARMS[arm]
+    values = GOOD[game] if arm == "known values" else {} if arm == "random search" else {NEUTRAL: RANGE[game]}
     folder = RUNS / f"{game}-{arm.replace(' ', '-')}-{seed}"
-    run = evolute.run(preset=PRESET[game], seed=seed, folder=folder, display="none", **changes)
-    shares, values = [], []
+    run = evolute.run(preset=PRESET[game], seed=seed, folder=folder, display="none", ppo=values, **ARMS[arm])
+    shares = []
     for slot in range(len(run.population)):
         member = run.member(slot)
         (played,) = run.learner.play_matches(
             member.state, member.hparams, [(JUDGE[game],)], {}, games=GAMES, seed=0, progress=silently
         )
         shares.append(round(float(played.match.score), 4))
-        ended = GOOD[game] | member.hparams
-        values.append({name: float(f"{ended[name]:.3g}") for name in GOOD[game]})
-    return {"game": game, "arm": arm, "seed": seed, "best": shares[run.best.member], "shares": shares, "values": values}
+    turns = [[*member.history()] for member in run.population.members]
+    heirs = sum(turn.order.why.get("event") == "inherit" for line in turns for turn in line)
+    rates = {name: _means(turns, name) for name in ("lr", NEUTRAL) if name in turns[0][0].order.hparams}
+    return {"game": game, "arm": arm, "seed": seed, "best": shares[run.best.member], "shares": shares, "heirs": heirs, **rates}
+
+
+def _means(turns: Any, name: str) -> list[float]:
+    """The geometric means of a setting over the members, in their first and in their last turn."""
+    ends = [[line[place].order.hparams[name] for line in turns] for place in (-1, 0)]
+    return [float(f"{np.exp(np.mean(np.log(values))):.3g}") for values in ends]
 
 
 def run(game: str, seeds: Sequence[int], arms: Sequence[str]) -> None:
@@ -127,21 +139,27 @@ def _print_duels(learner: Any, turn: int, trees: Sequence[Any], seeds: int) -> N
 
 
 def table() -> None:
-    """What each arm wins, and how often the preset ends better than it."""
+    """What each arm wins, how probable it is that the preset ends better, and how far evolution moved the learning rate."""
     results = KEPT.grouped(("game", "arm"))
-    print("| game | arm | seeds | the rated best wins | its seeds | all members win | lr at the end | the preset is better |")
+    print("| game | arm | seeds | the rated best wins | its seeds | all members win | the preset is better | inherited |")
     print("|---|---|---|---|---|---|---|---|")
     for game, arm in ((game, arm) for game in PRESET for arm in ARMS if (game, arm) in results):
         mine, preset = results[game, arm], results.get((game, "preset"), [])
         everybody = fmean(share for one in mine for share in one["shares"])
-        rates = np.exp(fmean(np.log(value["lr"]) for one in mine for value in one["values"]))
-        scores = np.array([one["best"] for one in mine])
+        scores, heirs = np.array([one["best"] for one in mine]), fmean(one["heirs"] for one in mine)
         each = ", ".join(f"{share:.0%}" for share in sorted(scores, reverse=True))
         better = ""
         if arm != "preset" and preset:
             found = estimated(improvement, np.array([one["best"] for one in preset]), scores)
             better = f"{found.value:.0%}" if found.low is None else f"{found.value:.0%} ({found.low:.0%} to {found.high:.0%})"
-        print(f"| {game} | {arm} | {len(scores)} | {iqm(scores):.0%} | {each} | {everybody:.0%} | {rates:.1e} | {better} |")
+        print(
+            f"| {game} | {arm} | {len(scores)} | {iqm(scores):.0%} | {each} | {everybody:.0%} | {better} | {heirs:.0f} times |"
+        )
+    print("\n| game | arm | learning rate, each seed | neutral gene, each seed |\n|---|---|---|---|")
+    for (game, arm), mine in results.items():
+        if NEUTRAL in mine[0]:
+            moved = [", ".join(f"x{one[name][1] / one[name][0]:.2f}" for one in mine) for name in ("lr", NEUTRAL)]
+            print(f"| {game} | {arm} | {moved[0]} | {moved[1]} |")
 
 
 def main() -> None:

@@ -8,9 +8,10 @@
     python benchmarks/games.py speed              # a turn of self-play in Pong against one with the built-in rule
     python benchmarks/games.py peers              # Connect Four by self-play, ours and what people use today, in turn
 
-Settings are those of the presets; seeds are given by `--seeds`, and each is a run of its own. With `--runs FOLDER` deceptive
-and soccer keep their runs there, so that the same command goes on where it was stopped. Peers are installed into virtual
-environments of their own under benchmarks/.venvs; `--python NAME=PATH` names a Python that has one already.
+Settings are those of the presets; seeds are given by `--seeds`, and each is a run of its own. With `--runs FOLDER`
+connect-four, deceptive and soccer keep their runs there, so that the same command goes on where it was stopped. Peers are
+installed into virtual environments of their own under benchmarks/.venvs; `--python NAME=PATH` names a Python that has one
+already.
 """
 
 from __future__ import annotations
@@ -103,15 +104,13 @@ def _against_past(run: Any, turn: int) -> float:
     return float(played.match.score)
 
 
-def connect_four(seeds: Sequence[int]) -> None:
-    """The rated best after the preset, against random play and a search of depth 2."""
+def connect_four(seeds: Sequence[int], runs: Path, turns: int | None) -> None:
+    """The rated best after the preset, with its likeliest actions, against random play and a search of depth 2."""
     print("| seed | against random play | against the search |\n|---|---|---|")
     for seed in seeds:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name) / "run"
-            evolute.run(preset="connect-four", seed=seed, folder=folder, display="none")
-            shares = [against(folder, None, bot, games=1000).match.score for bot in ("random", "search")]
-        print(f"| {seed} | {shares[0]:.0%} | {shares[1]:.0%} |", flush=True)
+        run = _trained(runs / f"connect-four-{seed}", preset="connect-four", seed=seed, stop={"turns": turns or 12})
+        shares = [against(run.folder, None, bot, games=1000, greedy=True).match.score for bot in ("random", "search")]
+        print(f"| {seed} | {shares[0]:.1%} | {shares[1]:.1%} |", flush=True)
 
 
 def deceptive(seeds: Sequence[int], runs: Path, turns: int | None) -> None:
@@ -276,13 +275,17 @@ def _answer(command: list[str]) -> dict[str, float]:
     return answer
 
 
+KEPT = {"connect-four": connect_four, "deceptive": deceptive, "soccer": soccer}
+"""What can keep its runs."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["rps", "pong", "connect-four", "deceptive", "soccer", "speed", "peers", "measure"])
     parser.add_argument("options", nargs="?", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--runs", type=Path, help="where deceptive and soccer keep their runs; a temporary folder by default")
-    parser.add_argument("--turns", type=int, help="turns of each member in deceptive and soccer, for a quick look")
+    parser.add_argument("--runs", type=Path, help=f"where {', '.join(KEPT)} keep their runs; a temporary folder by default")
+    parser.add_argument("--turns", type=int, help="turns of each member in those, for a quick look")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=20.0, help="processor time of each measurement of `peers`, at least")
     parser.add_argument("--python", action="append", default=[], metavar="NAME=PATH", help="a Python that has a peer installed")
@@ -293,13 +296,13 @@ def main() -> None:
         return
     if asked.what == "speed":
         speed(asked.repeats)
-    elif asked.what in ("deceptive", "soccer"):
+    elif asked.what in KEPT:
         with tempfile.TemporaryDirectory() as folder:
-            {"deceptive": deceptive, "soccer": soccer}[asked.what](asked.seeds, asked.runs or Path(folder), asked.turns)
+            KEPT[asked.what](asked.seeds, asked.runs or Path(folder), asked.turns)
     elif asked.what == "peers":
         peers(asked.repeats, asked.seconds, dict(pair.split("=", 1) for pair in asked.python))
     else:
-        {"rps": rps, "pong": pong, "connect-four": connect_four}[asked.what](asked.seeds)
+        {"rps": rps, "pong": pong}[asked.what](asked.seeds)
     print(f"took {time.perf_counter() - started:.0f} s")
 
 

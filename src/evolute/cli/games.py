@@ -29,6 +29,7 @@ from evolute.runs.result import Run
 from evolute.runs.tournament import GAMES, against
 from evolute.runs.tournament import tournament as played
 from evolute.runs.video import record_match
+from evolute.store.evaluation import WAYS
 
 HUMAN = "human"
 ON_VIDEO = "the member has seat 0: orange on boards, green in pong and soccer"
@@ -73,27 +74,25 @@ def play_game(
             raise ConfigError("--against human is played in the terminal: leave out --video and --json")
         play_human(folder, member, games=games, seed=seed, greedy=greedy)
         return
-    if greedy and video is None:
-        raise ConfigError("--against plays with sampled actions: leave out --greedy, or add --video, which records one game")
-    play_against(folder, member, other, games=games or GAMES, seed=seed, as_json=as_json)
+    play_against(folder, member, other, games=games or GAMES, seed=seed, greedy=bool(greedy), as_json=as_json)
     if video is not None:
         frames = record_match(folder, member, other, video, seed=seed, greedy=bool(greedy))
         if not as_json:
             print(f"wrote {video} ({frames} frames, {formats.size(video.stat().st_size)}): {ON_VIDEO}")
 
 
-def play_against(folder: Path, member: int | None, other: str, *, games: int, seed: int, as_json: bool) -> None:
+def play_against(folder: Path, member: int | None, other: str, *, games: int, seed: int, greedy: bool, as_json: bool) -> None:
     """Print how a member fares against the best of another run, or a bot: won, drawn and lost by seat."""
     with Console(file=sys.stderr).status("playing"):
-        played = against(folder, member, other, games=games, seed=seed)
+        played = against(folder, member, other, games=games, seed=seed, greedy=greedy)
     match, rows = played.match, by_seat(played)
     low, high = rows[-1]["low"], rows[-1]["high"]
     if as_json:
-        data = {"against": other, "games": match.games, "score": match.score, "low": low, "high": high, "return": match.gain}
-        print(json.dumps({**data, "seats": rows[:-1]}))
+        data = {"against": other, "greedy": greedy, "games": match.games, "score": match.score, "low": low, "high": high}
+        print(json.dumps({**data, "return": match.gain, "seats": rows[:-1]}))
         return
     print(f"{who(chosen(Run.open(folder), member))}:")
-    print(f"{match.games:,} games against {other}, with sampled actions, in each seat equally often")
+    print(f"{match.games:,} games against {other} {WAYS[greedy]}, in each seat equally often")
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("seat", "won", "drawn", "lost", "wins", "90% interval"):
         grid.add_column(column, justify="right", no_wrap=True)

@@ -187,8 +187,12 @@ class Seats(Protocol):
         games: int,
         seed: int,
         progress: Progress,
+        greedy: bool = False,
     ) -> Sequence[PlayedGames]:
-        """Games of a state against each line-up, in each seat equally often; `others` are the states in the line-ups."""
+        """Games of a state against each line-up, in each seat equally often; `others` are the states in the line-ups.
+
+        It takes its likeliest actions if it is `greedy`; the others sample theirs.
+        """
 
 
 @runtime_checkable

@@ -125,6 +125,7 @@ class Solo:
         games: int,
         seed: int,
         progress: Progress,
+        greedy: bool = False,
     ) -> Sequence[PlayedGames]:
         raise ValueError("code of your own plays its games itself, while it trains: `evolute ratings` shows how they went")
 

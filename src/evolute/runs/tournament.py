@@ -198,8 +198,10 @@ def for_all_seats(teams: Sequence[int], games: float) -> int:
     return math.ceil(games / len(teams)) * len(teams)
 
 
-def against(folder: Path, member: int | None, other: str, *, games: int = GAMES, seed: int = 0) -> PlayedGames:
-    """Games of a member, by default the best, against the best of another run or a bot."""
+def against(
+    folder: Path, member: int | None, other: str, *, games: int = GAMES, seed: int = 0, greedy: bool = False
+) -> PlayedGames:
+    """Games of a member, by default the best, against the best of another run or a bot; it samples unless it is `greedy`."""
     run, path = Run.open(folder), Path(other)
     agent = run.best if member is None else run.member(member)
     mine = Entrant(f"member {agent.member}", agent.hparams, states(folder, [agent.turn.ref])[agent.turn.ref])
@@ -210,7 +212,9 @@ def against(folder: Path, member: int | None, other: str, *, games: int = GAMES,
     trees = {} if theirs.is_bot else {Ref(1, 0): theirs.tree}
     try:
         lineups, number = [Places.of(learner.teams).lineup(player)], for_all_seats(learner.teams, games)
-        (played,) = learner.play_matches(mine.tree, mine.hparams, lineups, trees, games=number, seed=seed, progress=silently)
+        (played,) = learner.play_matches(
+            mine.tree, mine.hparams, lineups, trees, games=number, seed=seed, progress=silently, greedy=greedy
+        )
         return played
     except ValueError as error:
         raise ConfigError(f"--against {other}: {error}") from error

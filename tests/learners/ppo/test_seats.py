@@ -81,12 +81,7 @@ def test_the_stronger_one_wins_matches():
     """Policies that always play rock, paper or scissors."""
     made = learner()
     (state,) = made.init([order(0)])
-    trees = []
-    for action in range(3):
-        tree = made.dump(state)
-        weights = tree["learnt"]["optimiser"]["weights"].copy()
-        weights[-5 - 3 + action] = 50.0  # the policy's bias, before the value's weights and bias
-        trees.append({**tree, "learnt": {**tree["learnt"], "optimiser": {**tree["learnt"]["optimiser"], "weights": weights}}})
+    trees = [_with_bias(made.dump(state), action, 50.0) for action in range(3)]
     assert [int(made.policy(tree)(np.zeros(6))) for tree in trees] == [0, 1, 2]
     lineups, others = [(Ref(0, 0),), (Ref(1, 0),), (Ref(2, 0),), ("random",)], {Ref(n, 0): t for n, t in enumerate(trees)}
     shares = []
@@ -97,6 +92,28 @@ def test_the_stronger_one_wins_matches():
         shares.append([match.score for match in matches[:3]])
         assert abs(matches[3].gain) < 8
     assert shares == [[0.5, 0.0, 1.0], [1.0, 0.5, 0.0], [0.0, 1.0, 0.5]]
+
+
+def test_a_greedy_player_takes_its_likeliest_actions_and_the_others_sample_theirs():
+    """One likes paper a little, the other rock: 58 % of their moves. In ten rounds that is worth 1.3, and paper alone 3.6."""
+    made = learner()
+    (state,) = made.init([order(0)])
+    rock, paper = _with_bias(made.dump(state), 0, 1.0), _with_bias(made.dump(state), 1, 1.0)
+
+    def mean_return(greedy):
+        known = {Ref(0, 0): rock}
+        (played,) = made.play_matches(paper, {}, [(Ref(0, 0),)], known, games=400, seed=1, progress=silently, greedy=greedy)
+        return np.mean(played.returns)
+
+    assert mean_return(greedy=False) == pytest.approx(1.3, abs=0.8)
+    assert mean_return(greedy=True) == pytest.approx(3.6, abs=0.8)
+
+
+def _with_bias(tree, action, bias):
+    """A state whose policy prefers an action: its biases stand before the value's four weights and bias."""
+    weights = tree["learnt"]["optimiser"]["weights"].copy()
+    weights[-5 - 3 + action] = bias
+    return {**tree, "learnt": {**tree["learnt"], "optimiser": {**tree["learnt"]["optimiser"], "weights": weights}}}
 
 
 def test_illegal_actions_are_never_learnt_or_exported():

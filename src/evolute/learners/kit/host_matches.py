@@ -44,9 +44,19 @@ class HostResults(NamedTuple):
 
 
 def play(
-    game: HostGame, programs: Programs, spec: PolicySpec, fixtures: Sequence[HostFixture], games: int, progress: Progress
+    game: HostGame,
+    programs: Programs,
+    spec: PolicySpec,
+    fixtures: Sequence[HostFixture],
+    games: int,
+    progress: Progress,
+    *,
+    greedy: bool = False,
 ) -> list[HostResults]:
-    """How each member's games ended. The games of a table come in groups with the same seed, one per seat."""
+    """How each member's games ended. The games of a table come in groups with the same seed, one per seat.
+
+    The members take their likeliest actions if they are `greedy`; the others sample theirs.
+    """
     rows, room = len(fixtures), len(fixtures[0].opponents.lineups)
     seeds = [one.seed for one in fixtures]
     others = OtherPlayers(
@@ -66,7 +76,7 @@ def play(
         capacity = members.capacity(rows)
         keys = stacked([key_data(seed) for seed in seeds], capacity)
         envs = room * games
-        policy = HostPolicy(programs, spec, rows=rows, envs=envs, unroll=UNROLL, keys=keys, greedy=False, progress=progress)
+        policy = HostPolicy(programs, spec, rows=rows, envs=envs, unroll=UNROLL, keys=keys, greedy=greedy, progress=progress)
         _play(arena, policy, stacked([one.player for one in fixtures], capacity))
         returns, leads = (rewards.reshape((rows, room, games)) for rewards in (arena.returns, arena.leads))
         errors = {row // envs: "".join(traceback.format_exception(error)) for row, error in arena.failures.items()}

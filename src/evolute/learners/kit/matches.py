@@ -22,12 +22,14 @@ from evolute.learners.kit.stacking import stacked, unstacked
 
 
 class Fixture(NamedTuple):
-    """One member's games: who plays, against whom, which of the line-ups count [table], and the data of a random key."""
+    """One member's games: who plays, against whom, which of the line-ups count [table], the data of a random key, and whether
+    the member takes its likeliest actions; the others sample theirs."""
 
     player: Player
     opponents: Opponents
     counts: Any
     key: Any
+    greedy: Any
 
 
 class GameResults(NamedTuple):
@@ -68,7 +70,8 @@ def _play(game: Game, spec: PolicySpec, results: GameResults, fixture: Fixture, 
         stepping, drawing = jax.random.split(jax.random.fold_in(key, time + 1))
         outputs, memory = networks.policy(spec.network, weights, seen(obs), memory)
         outputs = masked(outputs, arena.legal(states))
-        action = spec.actions.sample(weights, outputs, spec.actions.noise(drawing, (arena.envs,)))
+        noise = jnp.where(fixture.greedy, 0.0, spec.actions.noise(drawing, (arena.envs,)))
+        action = spec.actions.sample(weights, outputs, noise)
         moved = arena.step(stepping, states, spec.actions.to_env(action))
         results = GameResults(*(total + gained * alive for total, gained in zip(results, moved.reward.T, strict=True)))
         return time + 1, moved.state, moved.obs, memory, alive & ~(moved.terminated | moved.truncated), results

@@ -26,12 +26,14 @@ SHARED_SEED = 0
 
 @dataclass(frozen=True)
 class Encounter:
-    """A player, the line-ups it plays against, the frozen players in them, and a seed for all randomness."""
+    """A player, the line-ups it plays against, the frozen players in them, a seed for all randomness, and whether the player
+    takes its likeliest actions."""
 
     player: Player
     lineups: Sequence[Lineup]
     frozen: Mapping[Ref | str, Player]
     seed: int
+    greedy: bool = False
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ class GameRunner:
             filled = [*one.lineups, *[self.tables.alone] * (room - len(one.lineups))]
             counts = (np.arange(room) < len(one.lineups)).astype(np.int32)
             opponents = self.tables.opponents(one.frozen, one.player, filled)
-            fixtures.append(Fixture(one.player, opponents, counts, key_data(one.seed)))
+            fixtures.append(Fixture(one.player, opponents, counts, key_data(one.seed), np.bool_(one.greedy)))
         return matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
 
 

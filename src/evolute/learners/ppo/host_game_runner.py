@@ -101,7 +101,8 @@ class HostGameRunner:
             filled = [*one.lineups, *[self.tables.alone] * (room - len(one.lineups))]
             opponents = self.tables.opponents(one.frozen, one.player, filled)
             fixtures.append(HostFixture(one.player, opponents, len(one.lineups), one.seed))
-        return host_matches.play(self.game, self.programs, spec.policy, fixtures, games, progress)
+        greedy = encounters[0].greedy
+        return host_matches.play(self.game, self.programs, spec.policy, fixtures, games, progress, greedy=greedy)
 
     def _matches(self, one: Encounter, results: HostResults) -> tuple[Match, ...]:
         games, match = results.games, self.tables.match

@@ -209,6 +209,7 @@ class PPO:
         games: int,
         seed: int,
         progress: Progress,
+        greedy: bool = False,
     ) -> Sequence[PlayedGames]:
         """Games of a state against each line-up."""
         if not isinstance(self.runner, (GameRunner, HostGameRunner)):
@@ -217,7 +218,7 @@ class PPO:
         network = replace(spec.network, channels=0)
         spec = replace(spec, policy=replace(spec.policy, network=network), channels=())
         frozen: dict[Ref | str, Player] = {ref: _player(from_tree(other)) for ref, other in others.items()}
-        return self.runner.play(spec, Encounter(_player(from_tree(tree)), lineups, frozen, seed), games, progress)
+        return self.runner.play(spec, Encounter(_player(from_tree(tree)), lineups, frozen, seed, greedy), games, progress)
 
     def check_guest(self, tree: Tree) -> None:
         """Raise ValueError if a state of another run cannot play here."""

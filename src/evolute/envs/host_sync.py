@@ -19,10 +19,14 @@ _STARTED: _Result = (0.0, False, False)
 
 
 class SyncHostEnv:
-    """A HostEnv of single envs, each made by a call of `make` and seeded by itself."""
+    """A HostEnv of single envs, each made by a call of `make` and seeded by itself.
 
-    def __init__(self, make: Callable[[], gymnasium.Env[Any, Any]], *, action_repeat: int = 1) -> None:
+    Their observations are made of `frames`, see `WithFrames`.
+    """
+
+    def __init__(self, make: Callable[[], gymnasium.Env[Any, Any]], *, action_repeat: int = 1, frames: int = 1) -> None:
         self._make, self._repeat = make, action_repeat
+        self.stacked_frames = frames if action_repeat == 1 else 1  # a repeated action moves them on by several
         env = make()
         supported(env.observation_space, env.action_space)
         self.observation_space: gymnasium.Space[Any] = flat_space(env.observation_space)

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evolute.envs.interface import HostEnv, Separable, Vector, time_step_of
+from evolute.envs.interface import HostEnv, Separable, Vector, stacked_frames_of, time_step_of
 from evolute.envs.spaces import scaled_space, stacked_space
 
 Array = np.ndarray[Any, Any]
@@ -19,21 +19,22 @@ Array = np.ndarray[Any, Any]
 
 def frame_stack(env: HostEnv, count: int) -> HostEnv:
     """Show the last `count` observations along the last axis, the newest last; at a reset the first one `count` times."""
-    return _wrapped(env, stacked_space(env.observation_space, count), lambda vector: _FrameStack(vector, count))
+    return _wrapped(env, stacked_space(env.observation_space, count), count, lambda vector: _FrameStack(vector, count))
 
 
 def scale(env: HostEnv, *, obs: float = 1.0, reward: float = 1.0) -> HostEnv:
     """Multiply observations and rewards by constants. Scaled observations are float32."""
-    return _wrapped(env, scaled_space(env.observation_space, obs), lambda vector: _Scale(vector, obs, reward))
+    frames = stacked_frames_of(env)
+    return _wrapped(env, scaled_space(env.observation_space, obs), frames, lambda vector: _Scale(vector, obs, reward))
 
 
-def _wrapped(env: HostEnv, space: gymnasium.Space[Any], wrap: Callable[[Vector], Vector]) -> HostEnv:
-    return _WrappedCopies(env, space, wrap) if isinstance(env, Separable) else _Wrapped(env, space, wrap)
+def _wrapped(env: HostEnv, space: gymnasium.Space[Any], frames: int, wrap: Callable[[Vector], Vector]) -> HostEnv:
+    return _WrappedCopies(env, space, frames, wrap) if isinstance(env, Separable) else _Wrapped(env, space, frames, wrap)
 
 
 class _Wrapped:
-    def __init__(self, env: HostEnv, space: gymnasium.Space[Any], wrap: Callable[[Vector], Vector]) -> None:
-        self._env, self._wrap = env, wrap
+    def __init__(self, env: HostEnv, space: gymnasium.Space[Any], frames: int, wrap: Callable[[Vector], Vector]) -> None:
+        self._env, self._wrap, self.stacked_frames = env, wrap, frames
         self.observation_space, self.action_space, self.time_limit = space, env.action_space, env.time_limit
         self.dt = time_step_of(env)
 
@@ -44,8 +45,8 @@ class _Wrapped:
 class _WrappedCopies:
     """A wrapped env whose copies can be stepped anywhere, as they could without the wrapper."""
 
-    def __init__(self, env: Separable, space: gymnasium.Space[Any], wrap: Callable[[Vector], Vector]) -> None:
-        self._env, self._wrap = env, wrap
+    def __init__(self, env: Separable, space: gymnasium.Space[Any], frames: int, wrap: Callable[[Vector], Vector]) -> None:
+        self._env, self._wrap, self.stacked_frames = env, wrap, frames
         assert isinstance(env, HostEnv)
         self._together: HostEnv = env
         self.observation_space, self.action_space, self.time_limit = space, env.action_space, env.time_limit

@@ -80,6 +80,23 @@ def time_step_of(env: object) -> float | None:
 
 
 @runtime_checkable
+class WithFrames(Protocol):
+    """An env whose observations are its last ones side by side, so that a learner need not keep each several times."""
+
+    @property
+    def stacked_frames(self) -> int:
+        """How many there are along the last axis, the newest last; 1 if they are not stacked.
+
+        A step moves them on by one, and a reset shows the first one as many times.
+        """
+
+
+def stacked_frames_of(env: object) -> int:
+    """How many frames an env's observations are made of; 1 if it does not say so."""
+    return env.stacked_frames if isinstance(env, WithFrames) else 1
+
+
+@runtime_checkable
 class HostEnv(Protocol):
     """Makes Gymnasium vector envs that are stepped on the host.
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from evolute.envs.flatten import flat_space, flatten
-from evolute.envs.interface import JaxEnv, Step, channels_of, time_step_of
+from evolute.envs.interface import JaxEnv, Step, channels_of, stacked_frames_of, time_step_of
 from evolute.envs.spaces import scaled_space, stacked_space
 
 
@@ -27,7 +27,7 @@ class TimeLimit:
     """Truncates episodes after `limit` steps."""
 
     def __init__(self, env: JaxEnv, limit: int) -> None:
-        self._env, self._limit = env, limit
+        self._env, self._limit, self.stacked_frames = env, limit, stacked_frames_of(env)
         self.observation_space, self.action_space = env.observation_space, env.action_space
         self.channels, self.dt = channels_of(env), time_step_of(env)
 
@@ -74,7 +74,7 @@ class FrameStack:
     """Shows the last `count` observations along the last axis, the newest last; at a reset the first one `count` times."""
 
     def __init__(self, env: JaxEnv, count: int) -> None:
-        self._env, self._count = env, count
+        self._env, self._count, self.stacked_frames = env, count, count
         self.observation_space: gymnasium.Space[Any] = stacked_space(env.observation_space, count)
         self.action_space, self.channels, self.dt = env.action_space, channels_of(env), time_step_of(env)
 
@@ -94,6 +94,7 @@ class Scale:
 
     def __init__(self, env: JaxEnv, *, obs: float = 1.0, reward: float = 1.0) -> None:
         self._env, self._obs, self._reward = env, obs, reward
+        self.stacked_frames = stacked_frames_of(env)
         self.observation_space: gymnasium.Space[Any] = scaled_space(env.observation_space, obs)
         self.action_space, self.channels, self.dt = env.action_space, channels_of(env), time_step_of(env)
 

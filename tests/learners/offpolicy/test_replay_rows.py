@@ -11,8 +11,9 @@ from tests.learners.ppo.training import train
 
 from evolute.learners.kit.members import Held
 from evolute.learners.offpolicy import buffer as buffers
-from evolute.learners.offpolicy.buffer import GOES_ON, TERMINATED, TIME_LIMIT, VOID, Buffer, Rows, held
+from evolute.learners.offpolicy.buffer import GOES_ON, TERMINATED, TIME_LIMIT, VOID, Buffer, Rows
 from evolute.learners.offpolicy.cohort import Cohort
+from evolute.learners.offpolicy.loading import loaded
 from evolute.learners.offpolicy.runner import Assignment
 from evolute.learners.offpolicy.settings import DQNSettings
 from evolute.learners.offpolicy.window import Window, at, drawn
@@ -53,7 +54,7 @@ def test_a_cohort_holds_the_rows_of_all_members():
     first, second = (
         Buffer.empty((1,), np.float32, 1).extended(rows(number, start), 50) for number, start in ((30, 0), (70, 9))
     )
-    found, counts = held([first, second], 4, 50)
+    found, counts, _ = loaded([first, second], 4, 50)
     assert counts.tolist() == [30, 50, 0, 0]
     assert found.obs.array.shape == (4, 50, 1)
     np.testing.assert_array_equal(found.facts.array[1], listed(second).facts)

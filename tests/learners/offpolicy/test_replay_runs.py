@@ -25,17 +25,21 @@ SETTINGS = {
 
 
 @pytest.mark.slow("killed in the middle of segments and states, a run with replay buffers ends in the same bytes")
-def test_a_run_killed_at_some_write_points_ends_with_the_same_states(tmp_path):
-    killer = Killer()
+@pytest.mark.parametrize(
+    ("stacked", "points"),
+    [(1, ("segment.half", "segment.named", "segment.remove", "checkpoint.half")), (3, ("segment.named",))],
+)
+def test_a_run_killed_at_some_write_points_ends_with_the_same_states(tmp_path, stacked, points):
+    killer, settings = Killer(), {**SETTINGS, "wrap": {"frame_stack": stacked}}
     try:
-        assert killer.train(tmp_path / "whole", SETTINGS) == 0
+        assert killer.train(tmp_path / "whole", settings) == 0
         passed = json.loads((tmp_path / "whole.points").read_text())
         expected = outcome(tmp_path / "whole")
         assert {"segment.half", "segment.named", "segment.remove"} <= set(passed)
-        for name in ("segment.half", "segment.named", "segment.remove", "checkpoint.half"):
+        for name in points:
             place = len(passed) - passed[::-1].index(name)
-            assert killer.train(tmp_path / name, SETTINGS, place) == -signal.SIGKILL
-            assert killer.train(tmp_path / name, SETTINGS) == 0
+            assert killer.train(tmp_path / name, settings, place) == -signal.SIGKILL
+            assert killer.train(tmp_path / name, settings) == 0
             assert outcome(tmp_path / name) == expected, name
     finally:
         killer.close()

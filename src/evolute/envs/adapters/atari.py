@@ -22,19 +22,21 @@ Env = gymnasium.Env[Any, Any]
 LIBRARY = Library(("ale_py", "cv2"), "atari", "atari:Pong", "Atari games with the standard preprocessing")
 PREPROCESSING = ("noop_max", "frame_skip", "screen_size", "terminal_on_life_loss", "stack", "clip_reward")
 """Options of the preprocessing; all others are those of `gymnasium.make`."""
+STACK = 4
 
 
 def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None, action_repeat: int = 1) -> HostEnv:
     """An Atari game. `time_limit` counts steps of four frames."""
     limited = {**options, "max_episode_steps": time_limit * options.get("frame_skip", 4)} if time_limit else options
-    return SyncHostEnv(lambda: single(name, limited), action_repeat=action_repeat)
+    frames = options.get("stack", STACK)
+    return SyncHostEnv(lambda: single(name, limited), action_repeat=action_repeat, frames=frames)
 
 
 def single(name: str, options: Mapping[str, Any], *, time_limit: int | None = None) -> Env:
     """One env with the standard preprocessing, its frames along the last axis. `time_limit` counts steps of four frames."""
     if name not in ids():
         raise ValueError(f"Atari has no game {name!r}{closest(name, ids())}")
-    chosen = {"stack": 4, "clip_reward": False, **{key: options[key] for key in PREPROCESSING if key in options}}
+    chosen = {"stack": STACK, "clip_reward": False, **{key: options[key] for key in PREPROCESSING if key in options}}
     stack, clip = chosen.pop("stack"), chosen.pop("clip_reward")
     game = {key: value for key, value in options.items() if key not in PREPROCESSING}
     env: Env = gymnasium.make(f"ALE/{name}-v5", frameskip=1, repeat_action_probability=0.0, **game)

@@ -44,6 +44,7 @@ class EnvPoolEnv:
         self.observation_space: gymnasium.Space[Any] = flat_space(self._space)
         limit = env.config["max_episode_steps"]
         self.time_limit = math.ceil(limit / action_repeat) if limit < 2**31 - 1 else None
+        self.stacked_frames = _stacked_frames(env.config) if action_repeat == 1 else 1
 
     def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:
         return _Pool(self._make([seed for member in seeds for seed in member]), self._space, self._repeat)
@@ -102,6 +103,15 @@ def load() -> ModuleType:
 def ids() -> tuple[str, ...]:
     """All ids that envpool knows."""
     return tuple(load().list_all_envs())
+
+
+def _stacked_frames(config: Mapping[str, Any]) -> int:
+    """How many grey images Atari shows at once; 1 for other envs.
+
+    With `episodic_life` it is 1 as well: an episode that begins with the next life shows images of the last one.
+    """
+    atari = "noop_max" in config and config["gray_scale"] and not config["episodic_life"]
+    return int(config["stack_num"]) if atari else 1
 
 
 def _quiet(env: Any) -> Any:

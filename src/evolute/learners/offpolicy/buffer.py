@@ -3,28 +3,27 @@
 A row is an observation, and facts: the action, the reward, and a flag that says what followed. The next observation is that of
 the next row, so each is kept once: after the last step of an episode, and of a turn, comes a void row that has nothing but
 the observation. The rows of a turn lie environment by environment.
+
+Of stacked frames a row has the newest (`frames.py`). Then rows lead those of an environment, and those of a buffer whose oldest
+rows are gone, for their frames alone: they are not drawn, and are not counted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evolute.core.segment import Segment
 from evolute.core.tree import Tree
-from evolute.learners.kit import members
-from evolute.learners.kit.members import Held
 
 GOES_ON, TERMINATED, TIME_LIMIT, VOID = 0.0, 1.0, 2.0, 3.0
 """What follows a row; a void row is no step."""
+LEADING = 4.0
+"""More than that in the flag of a row that is there for its frame alone."""
 PIECE_BYTES = 1 << 20
-SMALLEST_BYTES = 1 << 23
-"""The least that the program has room for; more comes in powers of two, so that growing buffers compile little."""
 Array = np.ndarray[Any, Any]
 
 
@@ -38,20 +37,32 @@ class Rows(NamedTuple):
 @dataclass(frozen=True)
 class Buffer:
     """A member's rows, the oldest first: full pieces of equal length, of which the first `skipped` rows are beyond the
-    capacity, and a tail."""
+    capacity, and a tail. Of those that are left the first `leading` are there for their frames."""
 
     pieces: tuple[Rows, ...]
     """Of segments."""
     tail: Rows
     skipped: int = 0
+    leading: int = 0
 
     @classmethod
-    def empty(cls, shape: tuple[int, ...], dtype: Any, width: int) -> Buffer:
-        """A buffer for observations of this shape, and actions of this width."""
-        return cls((), Rows(np.zeros((0, *shape), dtype), np.zeros((0, width + 2), np.float32)))
+    def empty(cls, shape: tuple[int, ...], dtype: Any, width: int, *, leading: int = 0) -> Buffer:
+        """A buffer for observations, or frames, of this shape, and actions of this width."""
+        return cls((), Rows(np.zeros((0, *shape), dtype), np.zeros((0, width + 2), np.float32)), leading=leading)
 
     def __len__(self) -> int:
+        return len(self.places) if self.leading else self.kept
+
+    @property
+    def kept(self) -> int:
+        """How many rows there are, with the leading ones."""
         return sum(len(piece.facts.array) for piece in self.pieces) + len(self.tail.facts) - self.skipped
+
+    @property
+    def places(self) -> Array:
+        """Where the rows are that are not leading ones, among all."""
+        flags = np.concatenate([facts[:, -1] for facts in self.arrays(1)])
+        return self.leading + np.flatnonzero(flags[self.leading :] < LEADING)
 
     @property
     def row_bytes(self) -> int:
@@ -70,11 +81,24 @@ class Buffer:
         while len(tail.facts) >= size:
             pieces.append(Rows(*(Segment.of(array[:size].copy()) for array in tail)))
             tail = Rows(*(array[size:] for array in tail))
-        return _without_oldest(pieces, tail, size, len(pieces) * size + len(tail.facts) - capacity)
+        return replace(self, pieces=tuple(pieces), tail=tail).newest(capacity)
 
     def newest(self, count: int) -> Buffer:
-        """The newest rows alone, as many as these or all."""
-        return _without_oldest(self.pieces, self.tail, self.piece_rows, self.skipped + max(0, len(self) - count))
+        """The newest rows alone, as many as these or all, and what leads them: whole pieces go, of the next one rows are
+        skipped."""
+        beyond, size = self.skipped + self._older_than(count), self.piece_rows
+        gone = min(beyond // size, len(self.pieces))
+        late = beyond - gone * size
+        if whole := self.pieces[gone:]:
+            return Buffer(whole, Rows(*(array.copy() for array in self.tail)), late, self.leading)
+        return Buffer((), Rows(*(array[late:].copy() for array in self.tail)), leading=self.leading)
+
+    def _older_than(self, count: int) -> int:
+        """How many rows are older than the newest `count` and what leads them."""
+        if not self.leading:
+            return max(0, self.kept - count)
+        places = np.append(self.places, self.kept)
+        return max(0, int(places[max(0, len(places) - 1 - count)]) - self.leading)
 
     def arrays(self, which: int) -> list[Array]:
         """The observations (0) or the facts (1) of all rows, one after the other, the oldest first."""
@@ -82,61 +106,10 @@ class Buffer:
         return [first[self.skipped :], *others]
 
     def to_tree(self) -> Tree:
-        return {"pieces": [list(piece) for piece in self.pieces], "tail": list(self.tail), "skipped": self.skipped}
+        tree = {"pieces": [list(piece) for piece in self.pieces], "tail": list(self.tail), "skipped": self.skipped}
+        return {**tree, "leading": self.leading} if self.leading else tree
 
     @classmethod
     def from_tree(cls, tree: Tree) -> Buffer:
-        return cls(tuple(Rows(*piece) for piece in tree["pieces"]), Rows(*tree["tail"]), tree["skipped"])
-
-
-@dataclass(frozen=True)
-class Mixed:
-    """The rows of several buffers one after the other, to be learnt from."""
-
-    parts: tuple[Buffer, ...]
-
-    def __len__(self) -> int:
-        return sum(map(len, self.parts))
-
-    @property
-    def tail(self) -> Rows:
-        return self.parts[-1].tail
-
-    @property
-    def row_bytes(self) -> int:
-        """The size of a row."""
-        return self.parts[-1].row_bytes
-
-    def arrays(self, which: int) -> list[Array]:
-        """The observations (0) or the facts (1) of all rows, one after the other."""
-        return [array for part in self.parts for array in part.arrays(which)]
-
-
-def _without_oldest(pieces: Sequence[Rows], tail: Rows, size: int, beyond: int) -> Buffer:
-    """The buffer without that many of its oldest rows: whole pieces go, of the next one they are skipped."""
-    beyond = max(0, beyond)
-    gone = min(beyond // size, len(pieces))
-    late = beyond - gone * size
-    if whole := tuple(pieces[gone:]):
-        return Buffer(whole, Rows(*(array.copy() for array in tail)), late)
-    return Buffer((), Rows(*(array[late:].copy() for array in tail)))
-
-
-def held(buffers: Sequence[Buffer | Mixed], places: int, capacity: int) -> tuple[Rows, Array]:
-    """The rows of a cohort as `Held` arrays [place in the cohort, row, …], filled up with zeros; and how many there are."""
-    counts = np.zeros(places, np.int32)
-    counts[: len(buffers)] = [len(buffer) for buffer in buffers]
-    most, least = int(counts.max()), SMALLEST_BYTES // buffers[0].row_bytes
-    room = max(most, min(capacity, 1 << (max(most, least, 1) - 1).bit_length()))
-
-    def fill(which: int, place: int, array: Array) -> None:
-        start = 0
-        for part in buffers[place].arrays(which) if place < len(buffers) else ():
-            array[start : start + len(part)] = part
-            start += len(part)
-
-    def whole(which: int) -> Held:
-        like = buffers[0].tail[which]
-        return Held(members.filled_in((places, room, *like.shape[1:]), like.dtype, partial(fill, which)))
-
-    return Rows(whole(0), whole(1)), counts
+        pieces = tuple(Rows(*piece) for piece in tree["pieces"])
+        return cls(pieces, Rows(*tree["tail"]), tree["skipped"], tree.get("leading", 0))

@@ -10,7 +10,8 @@ import numpy as np
 
 from evolute.learners.kit import members
 from evolute.learners.kit.stacking import key_data, stacked
-from evolute.learners.offpolicy.buffer import VOID, Rows, held
+from evolute.learners.offpolicy.buffer import LEADING, VOID, Rows
+from evolute.learners.offpolicy.loading import loaded
 from evolute.learners.offpolicy.runner import Assignment
 from evolute.learners.offpolicy.spec import ReplaySpec
 from evolute.learners.offpolicy.train_state import MemberState
@@ -50,28 +51,30 @@ class Cohort:
 
     def inputs(self, fresh: Sequence[bool]) -> Inputs:
         """What the program is given of each member besides its row; `fresh` says whose environments start afresh."""
-        old, counts = held([one.buffer for one in self.assignments], self.places, self.spec.capacity)
+        old = loaded([one.buffer for one in self.assignments], self.places, self.spec.capacity)
         return Inputs(
             members.spread(self.keys()),
             self.spread(np.array([one.hparams[name] for name in self.spec.traced], np.float32) for one in self.assignments),
             self.spread(np.int32(new) for new in fresh),
             self.spread(np.int32(one.rollouts) for one in self.assignments),
             self.spread(np.int32(state.train.steps) for state in self.states),
-            old,
-            members.spread(counts),
+            old.rows,
+            members.spread(old.counts),
             self.spread(one.teacher for one in self.assignments) if self.spec.teacher is not None else (),
+            places=old.places,
         )
 
     def blank(self) -> Rows:
-        """Zeros [env, time, …] for the rows of one member's turn, with one more for what is observed last."""
-        room = 1 << (self.total * self.spec.unroll - 1).bit_length()
+        """Zeros [env, time, …] for the rows of one member's turn, with leading ones, and one for what is observed last."""
+        room = self.spec.frames.leading + (1 << (self.total * self.spec.unroll - 1).bit_length()) + 1
         tail = self.assignments[0].buffer.tail
-        return Rows(*(np.zeros((self.spec.envs, room + 1, *array.shape[1:]), array.dtype) for array in tail))
+        return Rows(*(np.zeros((self.spec.envs, room, *array.shape[1:]), array.dtype) for array in tail))
 
     def made(self, member: int, rows: Rows) -> Rows:
         """The rows [row, …] that a member has made, environment by environment, out of its [env, time, …]."""
-        stop = self.assignments[member].rollouts * self.spec.unroll + 1
-        start = max(0, stop - newest(self.spec.capacity, self.spec.envs))
-        obs, facts = (np.array(array[:, start:stop]) for array in rows)
+        leading, made = self.spec.frames.leading, self.assignments[member].rollouts * self.spec.unroll + 1
+        start = max(0, made - newest(self.spec.capacity, self.spec.envs))
+        obs, facts = (np.array(array[:, start : leading + made]) for array in rows)
         facts[:, -1, :-1], facts[:, -1, -1] = 0, VOID  # others of the cohort may have gone on
+        facts[:, :leading, -1] = LEADING + facts[:, :leading, -1] % LEADING
         return Rows(*(array.reshape((-1, *array.shape[2:])) for array in (obs, facts)))

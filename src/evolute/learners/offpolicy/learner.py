@@ -20,8 +20,9 @@ from evolute.learners.kit.native import support
 from evolute.learners.kit.runner import turns
 from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.offpolicy import teacher
-from evolute.learners.offpolicy.buffer import Buffer, Mixed
+from evolute.learners.offpolicy.buffer import Buffer
 from evolute.learners.offpolicy.footprint import check
+from evolute.learners.offpolicy.loading import Mixed
 from evolute.learners.offpolicy.runner import Assignment, Runner, TurnResult
 from evolute.learners.offpolicy.settings import SHAPES, Name, ReplaySettings, shape_names
 from evolute.learners.offpolicy.spec import ReplaySpec, spec_of
@@ -35,7 +36,10 @@ SHARED_SEED = 0
 
 @dataclass(frozen=True)
 class OffPolicy:
-    """Trains members together whose settings have one shape. `choices` fills in what the config left open."""
+    """Trains members together whose settings have one shape. `choices` fills in what the config left open.
+
+    Observations are made of `stacked` frames, of which buffers keep the newest.
+    """
 
     algorithm: Name
     runner: Runner
@@ -43,6 +47,7 @@ class OffPolicy:
     action_space: gymnasium.Space[Any]
     settings: ReplaySettings
     choices: Mapping[str, Json]
+    stacked: int = 1
     together: bool = True
     repeatable: bool = True
     policy_suffix: str = Policy.suffix
@@ -158,7 +163,7 @@ class OffPolicy:
         return {**vars(self.settings), **hparams}
 
     def _spec(self, hparams: Hparams) -> ReplaySpec:
-        spec = spec_of(self.algorithm, self.observation_space, self.action_space, hparams)
+        spec = spec_of(self.algorithm, self.observation_space, self.action_space, hparams, stacked=self.stacked)
         return replace(spec, native=self.choices["code"] == "native" and support.applies(spec.policy.network))
 
     def _init(self, order: Order) -> MemberState:
@@ -168,7 +173,7 @@ class OffPolicy:
 
     def _empty(self, spec: ReplaySpec) -> Buffer:
         kind = np.dtype(self.observation_space.dtype) if spec.policy.image else np.dtype(np.float32)
-        return Buffer.empty(spec.policy.network.obs, kind, spec.exploring.width)
+        return Buffer.empty(spec.frames.shape, kind, spec.exploring.width, leading=spec.frames.leading)
 
     def _begun(self, state: MemberState, order: Order, by: MemberState | None) -> MemberState:
         if by is None or order.start is not None:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from evolute.core.protocols import Learner
-from evolute.envs.interface import HostEnv
+from evolute.envs.interface import HostEnv, stacked_frames_of
 from evolute.envs.make import make_env, resolve_name
 from evolute.envs.spec import EnvSpec
 from evolute.learners.kit.native import support
@@ -28,4 +28,5 @@ def make(algorithm: Name, env: EnvSpec, settings: ReplaySettings) -> Learner[Any
     made = make_env(env.with_name(name))
     runner: Runner = HostRunner(programs, made) if isinstance(made, HostEnv) else JaxRunner(programs, made)
     choices = {"env": name, "devices": devices, "code": support.chosen(settings.code)}
-    return OffPolicy(algorithm, runner, made.observation_space, made.action_space, settings, choices)
+    frames = stacked_frames_of(made)
+    return OffPolicy(algorithm, runner, made.observation_space, made.action_space, settings, choices, frames)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from evolute.learners.kit import runner as kit_runner
 from evolute.learners.kit.jax_envs import EnvStates
 from evolute.learners.kit.teaching import TeacherInputs
-from evolute.learners.offpolicy.buffer import Buffer, Mixed, Rows
+from evolute.learners.offpolicy.buffer import Buffer, Rows
+from evolute.learners.offpolicy.loading import Mixed
 from evolute.learners.offpolicy.spec import ReplaySpec
 from evolute.learners.offpolicy.train_state import MemberState, TrainState
 from evolute.learners.offpolicy.turn import TurnStats

@@ -17,6 +17,7 @@ from evolute.learners.kit.networks import Network
 from evolute.learners.kit.torsos import Kind, Torso, parts
 from evolute.learners.kit.weights import Part
 from evolute.learners.offpolicy.exploring import SPREAD, Exploring, ExploringBox, ExploringChoice
+from evolute.learners.offpolicy.frames import Frames
 from evolute.learners.offpolicy.settings import SETTINGS, Name, traced_names
 
 CRITICS = ("q0", "q1")
@@ -34,6 +35,7 @@ class ReplaySpec:
     unroll: int
     batch: int
     capacity: int
+    frames: Frames
     dueling: bool = False
     native: bool = False
     """Whether minibatches go through machine code of our own."""
@@ -85,16 +87,25 @@ def trained(network: Network, *, dueling: bool) -> Network:
 
 
 def spec_of(
-    algorithm: Name, observations: gymnasium.Space[Any], space: gymnasium.Space[Any], hparams: Mapping[str, Any]
+    algorithm: Name,
+    observations: gymnasium.Space[Any],
+    space: gymnasium.Space[Any],
+    hparams: Mapping[str, Any],
+    *,
+    stacked: int = 1,
 ) -> ReplaySpec:
-    """The spec for an environment under these settings; raises ValueError where they do not fit."""
+    """The spec for an environment, whose observations are so many stacked frames, under these settings.
+
+    Raises ValueError where they do not fit.
+    """
     actions = _discrete(algorithm, space) if algorithm == "dqn" else _continuous(algorithm, space)
     network = _network(algorithm, observations, actions.outputs, actions.spread, hparams)
     envs, capacity = hparams["envs"], hparams["capacity"]
     if capacity < LEAST_ROWS * envs:
         raise ValueError(f"{algorithm}.capacity={capacity}: {envs} environments take {LEAST_ROWS * envs} rows or more")
     shape = (envs, hparams["unroll"], hparams["batch"], capacity)
-    return ReplaySpec(algorithm, PolicySpec(network, actions), *shape, dueling=bool(hparams.get("dueling")))
+    frames = Frames(network.obs) if stacked == 1 else Frames.of_stack(observations.shape or (), stacked)
+    return ReplaySpec(algorithm, PolicySpec(network, actions), *shape, frames, dueling=bool(hparams.get("dueling")))
 
 
 def _continuous(algorithm: Name, space: gymnasium.Space[Any]) -> Gaussian:

@@ -18,7 +18,7 @@ from evolute.learners.kit.host_rollout import Trajectory
 from evolute.learners.kit.jax_envs import Copies, EnvStates
 from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.offpolicy import teacher
-from evolute.learners.offpolicy.buffer import GOES_ON, TERMINATED, TIME_LIMIT, VOID, Rows
+from evolute.learners.offpolicy.buffer import GOES_ON, LEADING, TERMINATED, TIME_LIMIT, VOID, Rows
 from evolute.learners.offpolicy.spec import ReplaySpec
 from evolute.learners.offpolicy.train_state import TrainState, folded
 from evolute.learners.offpolicy.updates import METRICS, UPDATES, Values, preprocessed
@@ -58,8 +58,8 @@ class HostRow(NamedTuple):
 class Inputs(NamedTuple):
     """What one member's turn is given: its key's data, its settings, whether its environments start afresh, how many rollouts.
 
-    `begun` is how many steps the member had made before, `old` its rows from before, of which there are `count`. Whoever is
-    taught has a `teacher`. Of environments on the host there are the rows of this turn and a rollout.
+    `begun` is how many steps the member had made before. `old`, `count` and `places` are its rows from before, see `Loaded`.
+    Whoever is taught has a `teacher`. Of environments on the host there are the rows of this turn and a rollout.
     """
 
     key: Any
@@ -70,6 +70,7 @@ class Inputs(NamedTuple):
     old: Rows
     count: Any
     teacher: TeacherInputs | tuple[()] = ()
+    places: Any = ()
     new: Rows | tuple[()] = ()
     trajectory: Trajectory | tuple[()] = ()
 
@@ -132,7 +133,7 @@ def named(spec: ReplaySpec, hparams: jax.Array) -> dict[str, jax.Array]:
 
 
 def _window(spec: ReplaySpec, inputs: Inputs, new: Rows, number: jax.Array) -> Window:
-    return Window(inputs.old, inputs.count, new, (number + 1) * spec.unroll, spec.capacity)
+    return Window(inputs.old, inputs.count, new, (number + 1) * spec.unroll, spec.capacity, spec.frames, inputs.places)
 
 
 def _explorer_weights(spec: ReplaySpec, train: TrainState, h: Values) -> jax.Array:
@@ -195,10 +196,19 @@ def _appended(spec: ReplaySpec, new: Rows, trajectory: Trajectory, number: jax.A
     action = trajectory.action_outputs[..., : spec.exploring.width]
     facts = jnp.concatenate([action, trajectory.reward[..., None], flag[..., None]], axis=-1)
     now = jnp.zeros((1, *facts.shape[1:])).at[..., -1].set(VOID)
-    obs = trajectory.obs.reshape((spec.unroll + 1, spec.envs, *new.obs.shape[2:])).astype(new.obs.dtype)
-    made = Rows(obs, jnp.concatenate([facts, now]))
-    put = partial(jax.lax.dynamic_update_slice_in_dim, start_index=number * spec.unroll, axis=1)
-    return Rows(*(put(before, jnp.moveaxis(rows, 0, 1)) for before, rows in zip(new, made, strict=True)))
+    frames, obs = spec.frames, trajectory.obs.reshape((spec.unroll + 1, spec.envs, *spec.frames.stack)).astype(new.obs.dtype)
+    made = Rows(frames.newest(obs), jnp.concatenate([facts, now]))
+    put = partial(jax.lax.dynamic_update_slice_in_dim, start_index=frames.leading + number * spec.unroll, axis=1)
+    after = Rows(*(put(before, jnp.moveaxis(rows, 0, 1)) for before, rows in zip(new, made, strict=True)))
+    return _led(after, frames.older(obs[0]), number) if frames.leading else after
+
+
+def _led(new: Rows, older: jax.Array, number: jax.Array) -> Rows:
+    """The rows of a turn; those of its first rollout are led by the older frames [env, time, …] of what is observed first."""
+    leading, first = older.shape[1], number == 0
+    obs = jnp.where(first, older, new.obs[:, :leading])
+    flags = jnp.where(first, LEADING + GOES_ON, new.facts[:, :leading, -1])
+    return Rows(new.obs.at[:, :leading].set(obs), new.facts.at[:, :leading, -1].set(flags))
 
 
 def _collect(

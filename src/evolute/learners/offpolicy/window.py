@@ -9,14 +9,16 @@ import jax.numpy as jnp
 
 from evolute.learners.kit.jax_envs import where
 from evolute.learners.kit.members import Held
-from evolute.learners.offpolicy.buffer import GOES_ON, TERMINATED, VOID, Rows
+from evolute.learners.offpolicy.buffer import GOES_ON, LEADING, TERMINATED, VOID, Rows
+from evolute.learners.offpolicy.frames import WHOLE, Frames
 
 
 class Window(NamedTuple):
     """The newest rows, at most `capacity`: of `old` [row, …] and of `new` [env, time, …], which are held.
 
     `count` is how many old ones there are, `filled` how many steps each environment has made in this turn. Of each
-    environment there is one row more, for what is observed now.
+    environment there is one row more, for what is observed now. Where observations are stacked `frames` there are leading rows,
+    which are not counted; `places` [row] are those of all others among the old ones.
     """
 
     old: Rows
@@ -24,6 +26,8 @@ class Window(NamedTuple):
     new: Rows
     filled: Any
     capacity: int
+    frames: Frames = WHOLE
+    places: Held | tuple[()] = ()
 
     @property
     def size(self) -> jax.Array:
@@ -45,14 +49,29 @@ class Window(NamedTuple):
         """How many of the turn's rows there are of each environment."""
         return jnp.minimum(self.filled + 1, newest(self.capacity, self._envs))
 
-    def look_up(self, which: int, place: jax.Array) -> jax.Array:
-        """The observations (0) or the facts (1) at these places of the window; what follows a step is at the next place."""
+    def facts(self, place: jax.Array) -> jax.Array:
+        """The facts at these places of the window; what follows a step is at the next place."""
+        return self._look_up(1, place)
+
+    def obs(self, place: jax.Array) -> jax.Array:
+        """The observations at these places, [place, …]: older frames are those of the rows before, back to the episode's
+        first."""
+        found, back = [self._look_up(0, place)], jnp.zeros_like(place)
+        for _ in range(self.frames.leading):
+            before = self._look_up(1, place, back + 1)[:, -1]
+            back = back + (before % LEADING != VOID)
+            found.append(self._look_up(0, place, back))
+        return jnp.concatenate(found[::-1], axis=-1) if self.frames.leading else found[0]
+
+    def _look_up(self, which: int, place: jax.Array, back: jax.Array | int = 0) -> jax.Array:
+        """The frames (0) or the facts (1) so many rows before these places."""
         old, new = self.old[which], self.new[which]
         place = place + self.dropped
         inside = jnp.clip(place - self.count, 0, self._envs * self._each - 1)
         time = self.filled + 1 - self._each + inside % self._each
-        before = old.take(jnp.minimum(place, old.array.shape[1] - 1))
-        return where(place < self.count, before, new.take(inside // self._each, time))
+        row = jnp.minimum(place, old.array.shape[1] - 1)
+        before = old.take((self.places.take(row) if isinstance(self.places, Held) else row) - back)
+        return where(place < self.count, before, new.take(inside // self._each, self.frames.leading + time - back))
 
 
 def newest(capacity: int, envs: int) -> int:
@@ -89,11 +108,11 @@ def drawn(window: Window, key: jax.Array, number: int, *, n_step: jax.Array, dis
 def at(window: Window, place: jax.Array, *, n_step: jax.Array, discount: jax.Array) -> Batch:
     """What can be learnt from the rows at these places of the window: n-step returns, which end with an episode or at the
     newest row."""
-    facts = window.look_up(1, place)
+    facts = window.facts(place)
 
     def further(_: jax.Array, carried: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         steps, reward, factor, last = carried
-        beyond = window.look_up(1, place + steps)
+        beyond = window.facts(place + steps)
         goes_on = (last == GOES_ON) & (beyond[:, -1] != VOID)
         reward = reward + jnp.where(goes_on, factor * discount * beyond[:, -2], 0.0)
         factor = jnp.where(goes_on, factor * discount, factor)
@@ -104,4 +123,4 @@ def at(window: Window, place: jax.Array, *, n_step: jax.Array, discount: jax.Arr
     steps, reward, factor, last = jax.lax.fori_loop(0, n_step.astype(jnp.int32) - 1, further, begin)
     weight = (facts[:, -1] != VOID).astype(jnp.float32)
     ahead = factor * discount * (last != TERMINATED)
-    return Batch(window.look_up(0, place), facts[:, :-2], reward, ahead, window.look_up(0, place + steps), weight)
+    return Batch(window.obs(place), facts[:, :-2], reward, ahead, window.obs(place + steps), weight)

@@ -35,4 +35,4 @@ class Kept:
         groups: dict[tuple[Any, ...], list[Result]] = {}
         for one in sorted((one for one in self.all() if {*names} <= {*one}), key=lambda one: one["seed"]):
             groups.setdefault(tuple(one[name] for name in names), []).append(one)
-        return groups
+        return dict(sorted(groups.items()))

@@ -32,12 +32,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept import Kept, Result
 from learning import PENDULUM
 
 import evolute
 from evolute.report.data.compare import estimated, improvement, iqm
 
-KEPT = Path(__file__).with_suffix(".jsonl")
+KEPT = Kept(Path(__file__).with_suffix(".jsonl"))
 RUNS = Path(__file__).parent / "results" / "offpolicy"
 PEER = Path(__file__).parent / "peers" / "sb3_offpolicy.py"
 JUDGING = 1_000_000
@@ -46,7 +47,6 @@ TURNS = 10
 MEMBERS = 8
 WIDE = {"lr": "log[1e-5, 1e-2]", "discount": "1-log[0.9, 0.999]"}
 STRATEGIES = ("pbt", "random_search")
-Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -66,23 +66,6 @@ TASKS = {
     "Pendulum": Task("gymnax:Pendulum-v1", 100, 20_000, 2_000, PENDULUM),
 }
 MUJOCO = ("HalfCheetah", "Hopper")
-
-
-def measured() -> list[Result]:
-    return [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.exists() else []
-
-
-def keep(result: Result) -> None:
-    """One line at the end of the file, whoever else is writing to it."""
-    with KEPT.open("a") as file:
-        file.write(json.dumps(result) + "\n")
-    print(json.dumps(result), flush=True)
-
-
-def missing(asked: Result, seeds: Sequence[int]) -> list[int]:
-    """The seeds for which there is no such result yet."""
-    known = {one["seed"] for one in measured() if asked.items() <= one.items()}
-    return [seed for seed in seeds if seed not in known]
 
 
 def trained(task: Task, asked: Result, seeds: Sequence[int]) -> None:
@@ -106,7 +89,7 @@ def trained(task: Task, asked: Result, seeds: Sequence[int]) -> None:
     for slot, seed in enumerate(seeds):
         member = run.member(slot)
         returned = fresh_return(member, task, seed)
-        keep({**asked, "seed": seed, "return": returned, "trained": len(seeds), "seconds": seconds})
+        KEPT.add({**asked, "seed": seed, "return": returned, "trained": len(seeds), "seconds": seconds})
 
 
 def fresh_return(member: Any, task: Task, seed: int) -> float:
@@ -116,7 +99,7 @@ def fresh_return(member: Any, task: Task, seed: int) -> float:
 
 def run(options: argparse.Namespace) -> None:
     asked = asked_for("ours", options)
-    if seeds := missing(asked, options.seeds):
+    if seeds := KEPT.missing(asked, options.seeds):
         trained(TASKS[options.task], asked, seeds)
 
 
@@ -129,9 +112,9 @@ def sb3(options: argparse.Namespace) -> None:
     """Stable-Baselines3's, some processes at a time."""
     asked = asked_for("sb3", options)
     with ThreadPoolExecutor(options.processes) as threads:
-        jobs = [threads.submit(trained_by_sb3, asked, seed) for seed in missing(asked, options.seeds)]
+        jobs = [threads.submit(trained_by_sb3, asked, seed) for seed in KEPT.missing(asked, options.seeds)]
         for job in as_completed(jobs):
-            keep(job.result())
+            KEPT.add(job.result())
 
 
 def trained_by_sb3(asked: Result, seed: int) -> Result:
@@ -148,8 +131,8 @@ def pbt(options: argparse.Namespace) -> None:
     for seed in options.seeds:
         for strategy in STRATEGIES:
             asked = {"task": options.task, "strategy": strategy, "steps": options.steps or TASKS[options.task].steps}
-            if missing(asked, [seed]):
-                keep(searched(TASKS[options.task], asked, seed))
+            if KEPT.missing(asked, [seed]):
+                KEPT.add(searched(TASKS[options.task], asked, seed))
 
 
 def searched(task: Task, asked: Result, seed: int) -> Result:
@@ -177,7 +160,7 @@ def searched(task: Task, asked: Result, seed: int) -> Result:
 
 def table() -> None:
     """Everything measured so far."""
-    learnt = grouped([one for one in measured() if "code" in one], ("task", "algorithm", "steps", "unroll", "code"))
+    learnt = KEPT.grouped(("task", "algorithm", "steps", "unroll", "code"))
     print("| task | algorithm | steps | unroll | code | seeds | return of each | mean | interquartile mean (95 %) |")
     print("|---|---|---|---|---|---|---|---|---|")
     for key, results in learnt.items():
@@ -186,20 +169,13 @@ def table() -> None:
         print(f"| {' | '.join(map(str, key))} | {len(returns)} | {each} | {returns.mean():.0f} | {interval(returns)} |")
     print("\n| task | steps | strategy | seeds | best member of each | its mean | mean of all members | PBT's best is better |")
     print("|---|---|---|---|---|---|---|---|")
-    searches = grouped([one for one in measured() if "strategy" in one], ("task", "steps", "strategy"))
+    searches = KEPT.grouped(("task", "steps", "strategy"))
     for key, results in searches.items():
         best = np.array([one["best"] for one in results])
         each = ", ".join(f"{value:.0f}" for value in sorted(best, reverse=True))
         everybody = np.mean([one["returns"] for one in results])
         cells = f"{len(best)} | {each} | {best.mean():.1f} | {everybody:.1f} | {compared(searches, key, best)}"
         print(f"| {' | '.join(map(str, key))} | {cells} |")
-
-
-def grouped(results: Sequence[Result], names: Sequence[str]) -> dict[tuple[Any, ...], list[Result]]:
-    groups: dict[tuple[Any, ...], list[Result]] = {}
-    for one in sorted(results, key=lambda one: one["seed"]):
-        groups.setdefault(tuple(one[name] for name in names), []).append(one)
-    return dict(sorted(groups.items()))
 
 
 def interval(returns: Any) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from evolute.core.segment import Segment
 from evolute.core.tree import Tree
-from evolute.learners.kit import members
+from evolute.learners.kit.layout import Layout
 from evolute.learners.kit.members import Held
 
 GOES_ON, TERMINATED, TIME_LIMIT, VOID = 0.0, 1.0, 2.0, 3.0
@@ -122,21 +122,20 @@ def _without_oldest(pieces: Sequence[Rows], tail: Rows, size: int, beyond: int) 
     return Buffer((), Rows(*(array[late:].copy() for array in tail)))
 
 
-def held(buffers: Sequence[Buffer | Mixed], places: int, capacity: int) -> tuple[Rows, Array]:
-    """The rows of a cohort as `Held` arrays [place in the cohort, row, …], filled up with zeros; and how many there are."""
-    counts = np.zeros(places, np.int32)
-    counts[: len(buffers)] = [len(buffer) for buffer in buffers]
+def held(buffers: Sequence[Buffer | Mixed], layout: Layout, capacity: int) -> tuple[Rows, Array]:
+    """The rows of a cohort as `Held` arrays [member, row, …], filled up with zeros; and how many there are."""
+    counts = np.array([len(buffer) for buffer in buffers], np.int32)
     most, least = int(counts.max()), SMALLEST_BYTES // buffers[0].row_bytes
     room = max(most, min(capacity, 1 << (max(most, least, 1) - 1).bit_length()))
 
-    def fill(which: int, place: int, array: Array) -> None:
+    def fill(which: int, member: int, array: Array) -> None:
         start = 0
-        for part in buffers[place].arrays(which) if place < len(buffers) else ():
+        for part in buffers[member].arrays(which):
             array[start : start + len(part)] = part
             start += len(part)
 
     def whole(which: int) -> Held:
         like = buffers[0].tail[which]
-        return Held(members.filled_in((places, room, *like.shape[1:]), like.dtype, partial(fill, which)))
+        return Held(layout.filled_in((room, *like.shape[1:]), like.dtype, partial(fill, which)))
 
     return Rows(whole(0), whole(1)), counts

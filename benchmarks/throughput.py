@@ -69,7 +69,8 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
     from evolute.core.order import Order
     from evolute.core.protocols import silently
     from evolute.envs.spec import EnvSpec
-    from evolute.learners.kit import jax_envs, members
+    from evolute.learners.kit import jax_envs
+    from evolute.learners.kit.layout import layout
     from evolute.learners.kit.stacking import key_data, stacked
     from evolute.learners.ppo import jax_turn, ppo, turn_stats
     from evolute.learners.ppo.learner import traced
@@ -82,9 +83,10 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
     copies = jax_envs.Copies(made.runner.env, spec.envs)
     blank, stats = jax_envs.blank(copies, spec.network.units), turn_stats.blank(100)
     states = made.init([Order(m, 0, {}, steps=1, seed=m) for m in range(population)])
-    rows = members.spread(stacked([jax_turn.Row(state.train, blank, stats) for state in states], members.capacity(population)))
+    places = layout(population)
+    rows = places.spread(stacked([jax_turn.Row(state.train, blank, stats) for state in states]))
     given = [jax_turn.Inputs(key_data(m), np.array(traced(full)), np.int32(1), np.int32(10**6)) for m in range(population)]
-    inputs = members.spread(stacked(given, members.capacity(population)))
+    inputs = places.spread(stacked(given))
     each = max(1, INTERVAL // spec.batch)
 
     def advance(rows: Any, number: int) -> Any:
@@ -92,7 +94,7 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
         from functools import partial
 
         function = partial(jax_turn.updates, spec, lambda player, opponents: copies)
-        return made.runner.programs.call(("turn", spec), function, population, rows, inputs, chunk, silently)
+        return made.runner.programs.call(("turn", spec), function, places, rows, inputs, chunk, silently)
 
     rows = jax.block_until_ready(advance(rows, 0))
     started = time.perf_counter()
@@ -315,7 +317,7 @@ def gather(options: dict[str, Any]) -> dict[str, float]:
     from evolute.core.order import Order, Ref
     from evolute.core.worker import Worker
     from evolute.envs.spec import EnvSpec
-    from evolute.learners.kit import members
+    from evolute.learners.kit.layout import layout
     from evolute.learners.kit.stacking import stacked
     from evolute.learners.ppo import ppo
     from evolute.learners.ppo.settings import PPOSettings
@@ -332,8 +334,7 @@ def gather(options: dict[str, Any]) -> dict[str, float]:
     for _ in range(options["turns"]):
         started = time.perf_counter()
         cohort = worker._starts(orders)
-        members.spread(stacked([state.train for state in cohort], 16))
-        members.spread(stacked([state.envs for state in cohort], 16))
+        layout(16).spread(stacked([(state.train, state.envs) for state in cohort]))
         found.append(time.perf_counter() - started)
     return {"gather": sorted(found)[len(found) // 2], "turn": turn}
 

@@ -17,6 +17,7 @@ from evolute.core.order import Order, Ref
 from evolute.core.worker import Worker
 from evolute.envs.spec import EnvSpec
 from evolute.learners.kit.host_rollout import Trajectory
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.members import Held
 from evolute.learners.offpolicy import buffer as buffers
 from evolute.learners.offpolicy import turn
@@ -120,7 +121,7 @@ def check(wanted, found, n_step):
 
 def read(buffer, capacity):
     """The rows of one member, as its program reads them."""
-    old = loaded([buffer], 2, capacity)
+    old = loaded([buffer], layout(1, room=1), capacity)
     rows, places = ([Held(jnp.asarray(np.asarray(one.array)), 0) for one in many] for many in (old.rows, [old.places]))
     return old._replace(rows=Rows(*rows), places=places[0])
 

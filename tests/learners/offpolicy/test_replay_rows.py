@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.learners.offpolicy.replaying import SMALL, learner, state_of
 from tests.learners.ppo.training import train
 
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.members import Held
 from evolute.learners.offpolicy import buffer as buffers
 from evolute.learners.offpolicy.buffer import GOES_ON, TERMINATED, TIME_LIMIT, VOID, Buffer, Rows
@@ -54,12 +55,14 @@ def test_a_cohort_holds_the_rows_of_all_members():
     first, second = (
         Buffer.empty((1,), np.float32, 1).extended(rows(number, start), 50) for number, start in ((30, 0), (70, 9))
     )
-    found, counts, _ = loaded([first, second], 4, 50)
-    assert counts.tolist() == [30, 50, 0, 0]
-    assert found.obs.array.shape == (4, 50, 1)
-    np.testing.assert_array_equal(found.facts.array[1], listed(second).facts)
-    np.testing.assert_array_equal(found.obs.array[0, :30], listed(first).obs)
-    assert not np.any(found.obs.array[2:])
+    places = layout(2, room=2)
+    found, counts, _ = loaded([first, second], places, 50)
+    assert counts.tolist() == [30, 50]
+    assert found.obs.array.shape == (places.capacity, 50, 1)
+    obs, facts = places.gathered((found.obs.array, found.facts.array))
+    np.testing.assert_array_equal(facts[1], listed(second).facts)
+    np.testing.assert_array_equal(obs[0, :30], listed(first).obs)
+    assert np.count_nonzero(found.facts.array) == np.count_nonzero(facts)  # empty rows are empty
 
 
 # A plain list of transitions.

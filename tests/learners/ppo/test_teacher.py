@@ -101,6 +101,17 @@ def test_an_architecture_has_two_programs_at_most(school, students):
     assert len(made.runner.programs) == before
 
 
+@pytest.mark.parametrize("size", [1, 8, 3, 17])
+def test_cohorts_of_other_sizes_need_no_other_programs(school, students, size):
+    """Neither those with a teacher nor those without."""
+    made, worker = school
+    for hparams in ARCHITECTURES:
+        orders = [order for m in range(size) for order in (taught(m, hparams, steps=256), Order(m, 0, hparams, steps=256))]
+        _, outcomes = trained(made, worker, orders)
+        assert all(outcome.error is None for outcome in outcomes)
+    assert len(made.runner.programs) == 2 * len(ARCHITECTURES)
+
+
 def test_a_turn_is_the_same_beside_members_with_another_teacher_or_none(school, students):
     made, worker = school
     for orders, (together, _) in zip(*students[:2], strict=True):

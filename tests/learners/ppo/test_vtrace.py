@@ -16,6 +16,7 @@ from evolute.learners.kit.actions import Categories, Gaussian
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.host_acting import HostPolicy
 from evolute.learners.kit.host_rollout import Trajectory
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.networks import Network
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data, stacked
@@ -232,9 +233,11 @@ def test_log_probabilities_are_those_recorded_when_acting(squash):
     acted, learns = (fresh(spec, np.random.default_rng(seed)) for seed in (7, 8))
     for state, log_std in ((acted, -0.7), (learns, 0.4)):
         state.adam.weights[-2:] = log_std
-    keys = np.tile(key_data(9), (2, 1))
-    made = HostPolicy(Programs(2), policy, rows=1, envs=4, unroll=3, keys=keys, greedy=False, progress=silently, lagged=True)
-    made.begin(stacked([Player(acted.adam.weights, acted.obs, np.float32(0))], made.capacity), 0)
+    programs, keys = Programs(2), key_data(9)[None]
+    made = HostPolicy(
+        programs, policy, layout=layout(1), envs=4, unroll=3, keys=keys, greedy=False, progress=silently, lagged=True
+    )
+    made.begin(layout(1).spread(stacked([Player(acted.adam.weights, acted.obs, np.float32(0))])), 0)
     obs = rng.normal(size=(4, 4, 3)).astype(np.float32)
     first = np.zeros((4, 4), np.float32)
     steps = np.stack([made(obs[None, time], first[None, time], time)[0] for time in range(3)])

@@ -21,11 +21,12 @@ from evolute.learners.es.generation import Inputs, Row, Stats
 from evolute.learners.es.settings import ARCHITECTURE, SHAPES, TRACED, ESSettings
 from evolute.learners.es.spec import ESSpec, spec_of
 from evolute.learners.es.train_state import MemberState, fresh, from_tree, to_tree
-from evolute.learners.kit import acting, episode_stats, evaluation, members, networks
+from evolute.learners.kit import acting, episode_stats, evaluation, networks
 from evolute.learners.kit.chunks import SLICE
 from evolute.learners.kit.evaluation import EpisodeResults, Player
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import key_data, stacked, unstacked
+from evolute.learners.kit.stacking import key_data, stacked
 from evolute.policy import Policy
 
 SHARED_SEED = 0
@@ -108,18 +109,18 @@ class ES:
 
     def _advanced(self, spec: ESSpec, rows: Sequence[Row], inputs: Sequence[Inputs], progress: Progress) -> list[Row]:
         """The rows of a cohort after a turn, made of calls short enough that progress shows and Ctrl-C is heard."""
-        size = len(rows)
-        row, given = (members.spread(stacked(one, members.capacity(size))) for one in (rows, inputs))
+        places = layout(len(rows))
+        row, given = (places.spread(stacked(one)) for one in (rows, inputs))
         function, count = partial(generation.generations, spec, self.env), 1
         budgets = np.array([max(int(one.budget), 1) for one in inputs])
         while True:
             started = time.perf_counter()
-            row = self.programs.call(("es turn", spec), function, size, row, given, np.int32(count), progress)
+            row = self.programs.call(("es turn", spec), function, places, row, given, np.int32(count), progress)
             jax.block_until_ready(row)
-            used, finite = (np.asarray(leaf)[:size] for leaf in (row.stats.used, row.stats.finite))
+            used, finite = places.gathered((row.stats.used, row.stats.finite))
             progress(float(np.minimum(used / budgets, 1.0).min()), "")
             if np.all((used >= budgets) | (finite == 0)):
-                return unstacked(row, size)
+                return places.unstacked(row)
             count = max(1, round(count * SLICE / (time.perf_counter() - started)))
 
     def _returns(self, spec: ESSpec, states: Sequence[MemberState], orders: Sequence[Order], progress: Progress) -> list[Any]:

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from evolute.core.protocols import Progress
+from evolute.learners.kit.layout import Layout
 from evolute.learners.kit.members import Function, Tree
 from evolute.learners.kit.programs import Programs
 
@@ -33,15 +34,15 @@ class Chunks:
     _pace: dict[tuple[Hashable, int], float] = field(default_factory=dict)
 
     def advance(
-        self, name: Hashable, function: Function, size: int, rows: Tree, inputs: Tree, *, total: int, progress: Progress
+        self, name: Hashable, function: Function, layout: Layout, rows: Tree, inputs: Tree, *, total: int, progress: Progress
     ) -> Tree:
-        """The rows of a cohort of this size after `total` parts of `function(row, inputs, chunk)`."""
-        kind, done = (name, size), 0
+        """The rows of a cohort after `total` parts of `function(row, inputs, chunk)`."""
+        kind, done = (name, layout.rows), 0
         while done < total:
             count = max(1, round(self._pace.get(kind, 0) * SLICE))
             chunk = Chunk(np.int32(done), np.int32(min(count, total - done)))
             started = time.perf_counter()
-            rows = self.programs.call(name, function, size, rows, inputs, chunk, progress)
+            rows = self.programs.call(name, function, layout, rows, inputs, chunk, progress)
             jax.block_until_ready(rows)
             done += int(chunk.count)
             progress(done / total, "")

@@ -12,12 +12,13 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.interface import JaxEnv
-from evolute.learners.kit import acting, members, networks
+from evolute.learners.kit import acting, networks
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.jax_envs import Copies, where
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import key_data, stacked, unstacked
+from evolute.learners.kit.stacking import key_data, stacked
 
 LIMIT = 20_000
 """Steps after which an episode that does not end counts as it is."""
@@ -50,13 +51,13 @@ def evaluate(
     progress: Progress,
 ) -> list[EpisodeResults]:
     """Episodes of each member, on a seed that all share."""
-    capacity = members.capacity(len(players))
+    places = layout(len(players))
     zeros = np.zeros(episodes, np.float32)
-    results = members.spread(stacked([EpisodeResults(zeros, zeros)] * len(players), capacity))
-    inputs = members.spread(stacked(players, capacity))
+    results = places.spread(stacked([EpisodeResults(zeros, zeros)] * len(players)))
+    inputs = places.spread(stacked(players))
     function, name = partial(_play, spec, env, greedy), ("evaluate", spec, greedy)
-    results = programs.call(name, function, len(players), results, inputs, key_data(seed), progress)
-    return unstacked(results, len(players))
+    results = programs.call(name, function, places, results, inputs, key_data(seed), progress)
+    return places.unstacked(results)
 
 
 def _play(

@@ -15,9 +15,9 @@ from evolute.learners.kit import acting, members, networks
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.actions import masked
 from evolute.learners.kit.evaluation import Player
+from evolute.learners.kit.layout import Layout
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import padded
 from evolute.learners.kit.weights import Weights
 
 Array = np.ndarray[Any, Any]
@@ -82,7 +82,7 @@ class HostPolicy:
         programs: Programs,
         spec: PolicySpec,
         *,
-        rows: int,
+        layout: Layout,
         envs: int,
         unroll: int,
         keys: Array,
@@ -90,35 +90,35 @@ class HostPolicy:
         progress: Progress,
         lagged: bool = False,
     ) -> None:
-        self.programs, self.spec, self.rows, self.greedy, self.progress = programs, spec, rows, greedy, progress
-        self.lagged = lagged
-        self.capacity = members.capacity(rows)
+        self.programs, self.spec, self.layout, self.greedy, self.progress = programs, spec, layout, greedy, progress
+        self.lagged, self.rows, self.envs = lagged, layout.rows, envs
         self.alone = not spec.image and jax.default_backend() == "cpu"
-        self.filled = np.array([rows], np.int32) if self.alone else members.spread(members.filled(rows))
+        self.places = layout.on_one_device if self.alone else layout
+        self.filled = self.places.filled
         self.width = spec.actions.width + (1 if lagged else spec.actions.outputs)
-        blank = np.zeros((self.capacity, envs, self.width), np.float32)
-        memory = np.zeros((self.capacity, envs, spec.network.units), np.float32)
-        self.acted = self._placed(Acted(blank, memory))
-        self.keys = members.spread(keys)
-        self.noise = members.spread(np.zeros((self.capacity, unroll, envs, spec.actions.noises), np.float32))
+        blank = np.zeros((self.rows, envs, self.width), np.float32)
+        self.acted = self.places.spread(Acted(blank, np.zeros((self.rows, envs, spec.network.units), np.float32)))
+        self.keys = layout.spread(keys)
+        self.noise = layout.spread(np.zeros((self.rows, unroll, envs, spec.actions.noises), np.float32))
         self.inputs: tuple[Any, Moments, Any, Any] | None = None
         self._program: Callable[..., Any] | None = None
 
     def begin(self, players: Player, number: int) -> None:
-        """Get ready for the steps of the rollout of this number; `players` has a leading member axis."""
+        """Get ready for the steps of the rollout of this number; `players` are over the devices."""
         if not self.greedy or not number:
             call = self.programs.call
-            name = ("draw", self.spec, self.acted.action_outputs.shape[1])
+            name = ("draw", self.spec, self.envs)
             function = partial(draw, self.spec)
-            self.noise = call(name, function, self.rows, self.noise, self.keys, np.int32(number), self.progress)
-        self.inputs = self._placed((*players, self.noise))
+            self.noise = call(name, function, self.layout, self.noise, self.keys, np.int32(number), self.progress)
+        given = (*players, self.noise)
+        self.inputs = self.places.spread(self.layout.gathered(given)) if self.alone else given
 
     def __call__(self, obs: Array, first: Array, time: int, legal: Array | None = None) -> Array:
         """Actions, and what is recorded of them, side by side [member, env, …]; `legal` [member, env, action] says what may be
         done."""
         assert self.inputs is not None
-        allowed = None if legal is None else padded(legal, self.capacity)
-        inputs = ActInputs(*self.inputs, padded(obs, self.capacity), padded(first, self.capacity), allowed)
+        allowed = None if legal is None else self.places.place(legal)
+        inputs = ActInputs(*self.inputs, self.places.place(obs), self.places.place(first), allowed)
         arguments = (self.filled, self.acted, inputs, np.int32(time))
         if self._program is None:
             function = partial(act, self.spec, self.greedy, self.lagged)
@@ -126,13 +126,16 @@ class HostPolicy:
             lift = members.on_one_device if self.alone else members.over_members
             self._program = self.programs.compiled(name, function, arguments, self.progress, lift)
         self.acted = self._program(*arguments)
-        return np.asarray(self.acted.action_outputs)[: self.rows]
+        return self.places.view(self.acted.action_outputs)
+
+    @property
+    def memory(self) -> Array:
+        """What members remember, [member, env, unit]."""
+        found: Array = self.places.gathered(self.acted.memory)
+        return found
 
     def to_env(self, action_outputs: Array) -> Any:
         """The actions of all members in one row, as environments take them."""
         actions = self.spec.actions
         action = actions.to_env(action_outputs[..., : actions.width])
         return action.reshape((-1, *action.shape[2:]))
-
-    def _placed(self, tree: Any) -> Any:
-        return jax.device_put(tree, jax.local_devices()[0]) if self.alone else members.spread(tree)

@@ -9,11 +9,11 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.interface import HostEnv, Vector
-from evolute.learners.kit import members
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import LIMIT, EpisodeResults, Player
 from evolute.learners.kit.host_acting import HostPolicy
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data, stacked
 
@@ -41,12 +41,11 @@ def evaluate(
 ) -> list[EpisodeResults]:
     """Episodes of each member, on a seed that all share; noise is drawn for `unroll` steps at a time."""
     rows, copies = len(players), min(episodes, COPIES)
-    capacity = members.capacity(rows)
-    keys = np.tile(key_data(seed), (capacity, 1))
-    policy = HostPolicy(programs, spec, rows=rows, envs=copies, unroll=unroll, keys=keys, greedy=greedy, progress=progress)
+    keys, places = np.tile(key_data(seed), (rows, 1)), layout(rows)
+    policy = HostPolicy(programs, spec, layout=places, envs=copies, unroll=unroll, keys=keys, greedy=greedy, progress=progress)
     each = episodes_of_each(episodes)
     with contextlib.closing(env.vector(env_seeds([seed] * rows, copies))) as vector:
-        return _play(vector, policy, stacked(players, capacity), each, unroll)
+        return _play(vector, policy, places.spread(stacked(players)), each, unroll)
 
 
 def _play(vector: Vector, policy: HostPolicy, players: Player, each: Sequence[int], unroll: int) -> list[EpisodeResults]:

@@ -12,13 +12,13 @@ import numpy as np
 from evolute.core.protocols import Progress
 from evolute.core.rng import derive
 from evolute.envs.host_game import HostGame
-from evolute.learners.kit import members
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.arena import Opponents
 from evolute.learners.kit.evaluation import LIMIT, Player
 from evolute.learners.kit.host_acting import HostPolicy
 from evolute.learners.kit.host_arena import HostArena
 from evolute.learners.kit.host_others import OtherPlayers
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.matches import GameResults
 from evolute.learners.kit.programs import Programs
 from evolute.learners.kit.stacking import key_data, stacked
@@ -73,11 +73,12 @@ def play(
     with contextlib.closing(HostArena(game, others, starts, once=True)) as arena:
         for member, one in enumerate(fixtures):
             arena.skip(range((member * room + one.tables) * games, (member + 1) * room * games))
-        capacity = members.capacity(rows)
-        keys = stacked([key_data(seed) for seed in seeds], capacity)
+        keys, places = stacked([key_data(seed) for seed in seeds]), layout(rows)
         envs = room * games
-        policy = HostPolicy(programs, spec, rows=rows, envs=envs, unroll=UNROLL, keys=keys, greedy=greedy, progress=progress)
-        _play(arena, policy, stacked([one.player for one in fixtures], capacity))
+        policy = HostPolicy(
+            programs, spec, layout=places, envs=envs, unroll=UNROLL, keys=keys, greedy=greedy, progress=progress
+        )
+        _play(arena, policy, places.spread(stacked([one.player for one in fixtures])))
         returns, leads = (rewards.reshape((rows, room, games)) for rewards in (arena.returns, arena.leads))
         errors = {row // envs: "".join(traceback.format_exception(error)) for row, error in arena.failures.items()}
     return [HostResults(GameResults(returns[row], leads[row]), errors.get(row)) for row in range(rows)]
@@ -85,8 +86,7 @@ def play(
 
 def _play(arena: HostArena, policy: HostPolicy, players: Player) -> None:
     """One game in each row."""
-    rows = policy.rows
-    obs, first = arena.reset(), np.ones((rows, policy.acted.memory.shape[1]), np.float32)
+    obs, first = arena.reset(), np.ones((policy.rows, policy.envs), np.float32)
     for number in range(LIMIT):
         if arena.done:
             return

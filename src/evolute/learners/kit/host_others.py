@@ -21,8 +21,9 @@ from evolute.learners.kit.actions import masked
 from evolute.learners.kit.arena import LIVE, RANDOM, Opponents, at_random
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.jax_envs import where
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import key_data, padded, stacked
+from evolute.learners.kit.stacking import key_data, stacked
 
 Array = np.ndarray[Any, Any]
 
@@ -89,26 +90,25 @@ class OtherPlayers:
         self.shape = (len(own), others, tables)
         places = list(np.ndindex(self.shape))
         numbers = [int(opponents[member].lineups[table, other]) for member, other, table in places]
-        self._rows, self._capacity = len(places), members.capacity(len(places))
+        self._rows, self._alone = len(places), not spec.image and jax.default_backend() == "cpu"
+        self._places = layout(self._rows).on_one_device if self._alone else layout(self._rows)
         frozen = zip(numbers, places, strict=True)
-        self._players: Player = stacked([_player(number, own[m], opponents[m]) for number, (m, _, _) in frozen], self._capacity)
+        self._players: Player = stacked([_player(number, own[m], opponents[m]) for number, (m, _, _) in frozen])
         self._live = np.array([row for row, number in enumerate(numbers) if number == LIVE], np.int64)
         self._members = np.array([member for member, _, _ in places], np.int64)
-        self._at_random = stacked([np.float32(number == RANDOM) for number in numbers], self._capacity)
+        self._at_random = stacked([np.float32(number == RANDOM) for number in numbers])
         keys = [key_data(derive(seeds[member], "others", other, table)) for member, other, table in places]
-        self._keys = stacked(keys, self._capacity)
-        self._alone = not spec.image and jax.default_backend() == "cpu"
-        width = np.zeros((self._capacity, copies, spec.actions.width), np.float32)
-        memory = np.zeros((self._capacity, copies, spec.network.units), np.float32)
-        self._acted = self._placed(_Acted(spec.actions.to_env(width), memory))
-        self._placed_players = self._placed((self._players, self._at_random, self._keys))
-        self._filled = np.array([self._rows], np.int32) if self._alone else members.spread(members.filled(self._rows))
+        self._keys = stacked(keys)
+        width = np.zeros((self._rows, copies, spec.actions.width), np.float32)
+        memory = np.zeros((self._rows, copies, spec.network.units), np.float32)
+        self._acted = self._places.spread(_Acted(spec.actions.to_env(width), memory))
+        self._placed_players = self._places.spread((self._players, self._at_random, self._keys))
 
     def begin(self, live: Player) -> None:
-        """From now on the members play against themselves as they are now, [member, …]."""
+        """From now on the members play against themselves as they are now, [member, …] on the host."""
         if not len(self._live):
             return
-        now = jax.tree.map(lambda leaf: np.asarray(leaf)[self._members[self._live]], live)
+        now = jax.tree.map(lambda leaf: leaf[self._members[self._live]], live)
 
         def renewed(rows: Array, new: Array) -> Array:
             rows = rows.copy()
@@ -116,22 +116,19 @@ class OtherPlayers:
             return rows
 
         self._players = jax.tree.map(renewed, self._players, now)
-        self._placed_players = self._placed((self._players, self._at_random, self._keys))
+        self._placed_players = self._places.spread((self._players, self._at_random, self._keys))
 
     def __call__(self, asked: Asked, when: tuple[int, int]) -> Array:
         """Their actions [member, other, table, copy, …], of which only those count who are to act."""
-        rows: Asked = jax.tree.map(lambda leaf: padded(leaf.reshape((self._rows, *leaf.shape[3:])), self._capacity), asked)
+        rows: Asked = self._places.placed(jax.tree.map(lambda leaf: leaf.reshape((self._rows, *leaf.shape[3:])), asked))
         player, at_random, key = self._placed_players
         inputs = _Inputs(player, at_random, key, rows)
-        arguments = (self._filled, self._acted, inputs, np.array(when, np.int32))
+        arguments = (self._places.filled, self._acted, inputs, np.array(when, np.int32))
         lift = members.on_one_device if self._alone else members.over_members
         program = self.programs.compiled(("others", self.spec), partial(_act, self.spec), arguments, self.progress, lift)
         self._acted = program(*arguments)
-        action = np.asarray(self._acted.action)[: self._rows]
+        action = self._places.view(self._acted.action)
         return action.reshape((*self.shape, *action.shape[1:]))
-
-    def _placed(self, tree: Any) -> Any:
-        return jax.device_put(tree, jax.local_devices()[0]) if self._alone else members.spread(tree)
 
 
 def _player(number: int, own: Player, opponents: Opponents) -> Player:

@@ -42,29 +42,29 @@ class Collector:
         self._first, self._valid = np.ones(self.shape, np.float32), np.ones(self.shape, np.float32)
 
     def collect(self, players: Player, number: int) -> Trajectory:
-        """The rollout of this number, [member, time, env, …], filled up with zeros to the cohort's capacity."""
+        """The rollout of this number, [member, time, env, …]."""
         policy, (rows, envs), unroll = self.policy, self.shape, self.unroll
         obs, first, valid = self._obs, self._first, self._valid
-        grid = (policy.capacity, unroll, envs)
-        seen = np.zeros((policy.capacity, unroll + 1, envs, *obs.shape[1:]), obs.dtype)
+        grid = (rows, unroll, envs)
+        seen = np.zeros((rows, unroll + 1, envs, *obs.shape[1:]), obs.dtype)
         acted = np.zeros((*grid, policy.width), np.float32)
         reward, terminated, ends, counted = (np.zeros(grid, np.float32) for _ in range(4))
-        firsts = np.zeros((policy.capacity, unroll + 1, envs), np.float32)
-        memory = np.array(policy.acted.memory)
+        firsts = np.zeros((rows, unroll + 1, envs), np.float32)
+        memory = policy.memory
         policy.begin(players, number)
         if self.arena is not None:
-            self.arena.begin(players)
+            self.arena.begin(policy.layout.gathered(players))
         for time in range(unroll):
             now = self._by_member(obs)
-            seen[:rows, time], firsts[:rows, time] = now, first
+            seen[:, time], firsts[:, time] = now, first
             legal = None if self.arena is None else self.arena.legal
             step = policy(now, first, time, None if legal is None else self._by_member(legal))
             obs, gained, ended, over = self.episodes.step(self.vector, policy.to_env(step), valid)
-            acted[:rows, time], reward[:rows, time] = step, gained
-            terminated[:rows, time], ends[:rows, time] = over, ended
-            counted[:rows, time] = valid
+            acted[:, time], reward[:, time] = step, gained
+            terminated[:, time], ends[:, time] = over, ended
+            counted[:, time] = valid
             first, valid = 1 - valid, 1 - ended
-        seen[:rows, unroll], firsts[:rows, unroll] = self._by_member(obs), first
+        seen[:, unroll], firsts[:, unroll] = self._by_member(obs), first
         self._obs, self._first, self._valid = obs, first, valid
         return Trajectory(seen, acted, reward, terminated, ends, firsts, counted, memory)
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.game import Game
-from evolute.learners.kit import acting, members, networks
+from evolute.learners.kit import acting, networks
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.actions import masked
 from evolute.learners.kit.arena import Arena, Opponents
 from evolute.learners.kit.evaluation import LIMIT, Player
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import stacked, unstacked
+from evolute.learners.kit.stacking import stacked
 
 
 class Fixture(NamedTuple):
@@ -43,13 +44,13 @@ def play(
     game: Game, programs: Programs, spec: PolicySpec, fixtures: Sequence[Fixture], games: int, progress: Progress
 ) -> list[GameResults]:
     """How each member's games ended. The games of a table come in groups with the same key, one per seat."""
-    capacity = members.capacity(len(fixtures))
+    places = layout(len(fixtures))
     zeros = np.zeros((len(fixtures[0].counts), games), np.float32)
-    results = members.spread(stacked([GameResults(zeros, zeros)] * len(fixtures), capacity))
-    inputs = members.spread(stacked(fixtures, capacity))
+    results = places.spread(stacked([GameResults(zeros, zeros)] * len(fixtures)))
+    inputs = places.spread(stacked(fixtures))
     name = ("matches", spec, games)
-    results = programs.call(name, partial(_play, game, spec), len(fixtures), results, inputs, (), progress)
-    return unstacked(results, len(fixtures))
+    results = programs.call(name, partial(_play, game, spec), places, results, inputs, (), progress)
+    return places.unstacked(results)
 
 
 def _play(game: Game, spec: PolicySpec, results: GameResults, fixture: Fixture, shared: tuple[()]) -> GameResults:

@@ -7,7 +7,6 @@ On accelerators rows are vectorised instead.
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Callable
@@ -27,7 +26,6 @@ Tree = Any
 Function = Callable[[Tree, Tree, Tree], Tree]
 """`function(state, inputs, shared) -> state` of one member."""
 AXIS = "member"
-ALIGNMENT = 64
 OPTIONS = {
     "xla_cpu_multi_thread_eigen": False,
     "xla_cpu_enable_concurrency_optimized_scheduler": False,
@@ -101,39 +99,10 @@ def mesh() -> Mesh:
     return Mesh(np.array(jax.local_devices()), (AXIS,))
 
 
-def capacity(rows: int) -> int:
-    """How many rows a program is compiled for: few sizes, so that cohorts of other sizes find it compiled."""
-    devices = jax.local_device_count()
-    each = -(-rows // devices)
-    return devices * (1 << (each - 1).bit_length())
-
-
-def filled(rows: int) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """How many rows of each device are in use, the first rows first: [device]."""
-    devices = jax.local_device_count()
-    each = capacity(rows) // devices
-    return np.clip(rows - each * np.arange(devices), 0, each).astype(np.int32)
-
-
-def spread(tree: Tree) -> Tree:
-    """Arrays [row, …] on the host, laid out over the devices."""
-    return jax.device_put(tree, NamedSharding(mesh(), PartitionSpec(AXIS)))
-
-
-def filled_in(shape: tuple[int, ...], dtype: Any, fill: Callable[[int, Any], None]) -> jax.Array:
-    """An array [row, …] over the devices that `fill(row, array)` fills with what is not zero.
-
-    On CPUs nothing is copied, and rows that nobody fills take no memory.
-    """
-
-    def rows(index: Any) -> Any:
-        start, stop, _ = index[0].indices(shape[0])
-        array = _aligned((stop - start, *shape[1:]), np.dtype(dtype))
-        for row in range(start, stop):
-            fill(row, array[row - start])
-        return array
-
-    return jax.make_array_from_callback(shape, NamedSharding(mesh(), PartitionSpec(AXIS)), rows)
+@cache
+def over_devices() -> NamedSharding:
+    """The first axis split over all local devices."""
+    return NamedSharding(mesh(), PartitionSpec(AXIS))
 
 
 def over_members(function: Function) -> Any:
@@ -147,14 +116,6 @@ def over_members(function: Function) -> Any:
     mapped = jax.shard_map(lifted, mesh=mesh(), in_specs=(rows, rows, rows, everywhere), out_specs=rows, check_vma=False)
     options = OPTIONS if jax.default_backend() == "cpu" else None
     return jax.jit(mapped, donate_argnums=(1,), compiler_options=options)
-
-
-def _aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Zeros at an address from which XLA reads without a copy."""
-    size = math.prod(shape) * dtype.itemsize
-    raw = np.zeros(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 def on_one_device(function: Function) -> Any:

@@ -19,9 +19,9 @@ from evolute.learners.kit import members
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.host_acting import Acted, ActInputs, act, draw
+from evolute.learners.kit.layout import Layout
 from evolute.learners.kit.normalise import Moments
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import padded
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +47,7 @@ class PacedPolicy:
         programs: Programs,
         spec: PolicySpec,
         *,
-        rows: int,
+        layout: Layout,
         envs: int,
         unroll: int,
         keys: Array,
@@ -55,15 +55,16 @@ class PacedPolicy:
         lagged: bool,
         greedy: bool = False,
     ) -> None:
-        self.programs, self.spec, self.rows, self.envs, self.progress = programs, spec, rows, envs, progress
-        self.capacity, self.lagged, self.greedy = members.capacity(rows), lagged, greedy
+        self.programs, self.spec, self.layout, self.envs, self.progress = programs, spec, layout, envs, progress
+        self.rows, self.lagged, self.greedy = layout.rows, lagged, greedy
         self.alone = not spec.image and jax.default_backend() == "cpu"
-        self.filled = np.array([rows], np.int32) if self.alone else members.spread(members.filled(rows))
+        self.places = layout.on_one_device if self.alone else layout
+        self.filled = self.places.filled
         self.width = spec.actions.width + (1 if lagged else spec.actions.outputs)
-        blank = np.zeros((self.capacity, envs, self.width), np.float32)
-        self.acted = self._placed(Acted(blank, np.zeros((self.capacity, envs, spec.network.units), np.float32)))
-        self.keys = members.spread(keys)
-        self._noise = members.spread(np.zeros((self.capacity, unroll, envs, spec.actions.noises), np.float32))
+        blank = np.zeros((self.rows, envs, self.width), np.float32)
+        self.acted = self.places.spread(Acted(blank, np.zeros((self.rows, envs, spec.network.units), np.float32)))
+        self.keys = layout.spread(keys)
+        self._noise = layout.spread(np.zeros((self.rows, unroll, envs, spec.actions.noises), np.float32))
         self.players: tuple[Any, Moments, Any] | None = None
         self._program: Callable[..., Any] | None = None
 
@@ -72,19 +73,20 @@ class PacedPolicy:
         name = ("draw", self.spec, self.envs)
         function = partial(draw, self.spec)
         call = self.programs.call
-        self._noise = call(name, function, self.rows, self._noise, self.keys, np.int32(number), self.progress)
-        return np.array(self._noise)
+        self._noise = call(name, function, self.layout, self._noise, self.keys, np.int32(number), self.progress)
+        found: Array = self.layout.gathered(self._noise)
+        return found
 
     def use(self, players: Player) -> None:
         """Act with these weights from now on; `players` has a leading member axis, and is on the host."""
-        self.players = self._placed((players.weights, players.moments, players.normalize_obs))
+        self.players = self.places.spread((players.weights, players.moments, players.normalize_obs))
 
     def __call__(self, noise: Array, obs: Array, first: Array, ready: Array, legal: Array | None = None) -> Array:
         """Actions, and what is recorded of them, side by side [member, env, …]; only those of `ready` rows mean anything."""
         assert self.players is not None
-        allowed = None if legal is None else padded(legal, self.capacity)
-        obs, first, ready = (padded(array, self.capacity) for array in (obs, first, ready))
-        inputs = ReadyInputs(ActInputs(*self.players, noise[:, None], obs, first, allowed), ready)
+        allowed = None if legal is None else self.places.place(legal)
+        noise, obs, first, ready = (self.places.place(array) for array in (noise[:, None], obs, first, ready))
+        inputs = ReadyInputs(ActInputs(*self.players, noise, obs, first, allowed), ready)
         arguments = (self.filled, self.acted, inputs, np.int32(0))
         if self._program is None:
             function = partial(_act, self.spec, self.greedy, self.lagged)
@@ -92,17 +94,15 @@ class PacedPolicy:
             lift = members.on_one_device if self.alone else members.over_members
             self._program = self.programs.compiled(name, function, arguments, self.progress, lift)
         self.acted = self._program(*arguments)
-        return np.asarray(self.acted.action_outputs)[: self.rows]
+        return self.places.view(self.acted.action_outputs)
 
     @property
     def memory(self) -> Array:
         """The rows' memories, [member, env, unit]."""
-        return np.array(self.acted.memory)
+        found: Array = self.places.gathered(self.acted.memory)
+        return found
 
     def to_env(self, action_outputs: Array) -> Any:
         """Actions [row, …] as environments take them."""
         actions = self.spec.actions
         return actions.to_env(action_outputs[..., : actions.width])
-
-    def _placed(self, tree: Any) -> Any:
-        return jax.device_put(tree, jax.local_devices()[0]) if self.alone else members.spread(tree)

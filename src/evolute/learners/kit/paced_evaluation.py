@@ -14,11 +14,11 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.interface import Pool
-from evolute.learners.kit import members
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.episodes import Array, Episodes, env_seeds
 from evolute.learners.kit.evaluation import LIMIT, EpisodeResults, Player
 from evolute.learners.kit.host_evaluation import episodes_of_each
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.paced_acting import PacedPolicy
 from evolute.learners.kit.paced_rollout import Rows
 from evolute.learners.kit.programs import Programs
@@ -43,11 +43,19 @@ def evaluate(
 
     With `patience`, rows may wait for one another, as seats of a game do: then all go on until the last has played enough.
     """
-    each, capacity = episodes_of_each(episodes), members.capacity(len(players))
-    shape = {"rows": len(players), "envs": len(each), "unroll": unroll}
-    keys = np.tile(key_data(seed), (capacity, 1))
-    policy = PacedPolicy(programs, spec, **shape, keys=keys, progress=progress, lagged=False, greedy=greedy)
-    policy.use(stacked(players, capacity))
+    each, keys = episodes_of_each(episodes), np.tile(key_data(seed), (len(players), 1))
+    policy = PacedPolicy(
+        programs,
+        spec,
+        layout=layout(len(players)),
+        envs=len(each),
+        unroll=unroll,
+        keys=keys,
+        progress=progress,
+        lagged=False,
+        greedy=greedy,
+    )
+    policy.use(stacked(players))
     with contextlib.closing(opened(env_seeds([seed] * len(players), len(each)))) as pool:
         return _play(Rows(pool, policy, Episodes(len(players), len(each)), space, patience=patience), each, unroll)
 
@@ -86,7 +94,7 @@ class _Noise:
     def at(self, times: Array, chosen: Array) -> Array:
         """The noise of the chosen rows at their times, [member, env, …]; the others' means nothing."""
         policy = self._policy
-        now = np.zeros((policy.capacity, policy.envs, policy.spec.actions.noises), np.float32)
+        now = np.zeros((policy.rows, policy.envs, policy.spec.actions.noises), np.float32)
         if policy.greedy:
             return now
         numbers, places = np.divmod(times, self._unroll)

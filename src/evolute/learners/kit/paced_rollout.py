@@ -21,7 +21,6 @@ from evolute.learners.kit.episodes import Array, Episodes
 from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.host_rollout import Trajectory
 from evolute.learners.kit.paced_acting import PacedPolicy
-from evolute.learners.kit.stacking import padded
 
 COMPANY = 1e-3
 """Seconds that rows which are ready wait for others, at most: one call acts for all of them."""
@@ -167,14 +166,13 @@ class Steps:
         self.before[chosen] += self.times[chosen]
         self.times[chosen] = 0
         self.obs[chosen, 0], self.first[chosen, 0] = self.rows.obs[chosen], self.rows.first[chosen]
-        members = self.rows.episodes.members
-        self.memory[chosen] = self.rows.policy.memory[:members].reshape((self.rows.number, -1))[chosen]
+        self.memory[chosen] = self.rows.policy.memory.reshape((self.rows.number, -1))[chosen]
 
     def act(self, chosen: Array, noise: Array) -> None:
         """Act for these rows, each with the noise [member, time, env, …] of its own time."""
         envs = self.rows.episodes.envs
         member, env = np.divmod(np.arange(self.rows.number), envs)
-        now = np.zeros((self.rows.policy.capacity, envs, noise.shape[-1]), np.float32)
+        now = np.zeros((self.rows.episodes.members, envs, noise.shape[-1]), np.float32)
         now[member, env] = noise[member, np.minimum(self.times, self.unroll - 1), env]
         self.acted[chosen, self.times[chosen]] = self.rows.act(chosen, now)[chosen]
 
@@ -204,7 +202,7 @@ class PacedCollector:
             rows.moved(together=True)
 
     def collect(self, players: Player, number: int) -> Trajectory:
-        """The rollout of this number, [member, time, env, …], filled up with zeros to the cohort's capacity."""
+        """The rollout of this number, [member, time, env, …]."""
         rows, episodes, steps = self.rows, self.rows.episodes, Steps(self.rows, self.unroll, number * self.unroll)
         steps.begin(np.arange(rows.number))
         rows.policy.use(players)
@@ -219,19 +217,16 @@ class PacedCollector:
             steps.step(rows.moved(together=self.together)[1])
         rows.settle()
         episodes.count_rollout(*(np.moveaxis(self._grid(x), 2, 0) for x in (steps.reward, steps.ends, steps.valid)))
-        memory = self._filled(self._grid(steps.memory))
+        memory = self._grid(steps.memory)
         return Trajectory._make(map(self._by_member, steps.fields._replace(memory=steps.ends)))._replace(memory=memory)
 
     def _by_member(self, array: Array) -> Array:
-        """From [row, time, …] to [member, time, env, …], filled up."""
-        return self._filled(np.swapaxes(self._grid(array), 1, 2))
+        """From [row, time, …] to [member, time, env, …]."""
+        return np.swapaxes(self._grid(array), 1, 2)
 
     def _grid(self, array: Array) -> Array:
         """From [row, …] to [member, env, …]."""
         return array.reshape((self.rows.episodes.members, self.rows.episodes.envs, *array.shape[1:]))
-
-    def _filled(self, array: Array) -> Array:
-        return np.ascontiguousarray(padded(array, self.rows.policy.capacity))
 
 
 def taken(moved: Moved, chosen: Array) -> Moved:

@@ -11,6 +11,7 @@ import jax
 from evolute.core.cores import cores
 from evolute.core.protocols import Progress
 from evolute.learners.kit import members
+from evolute.learners.kit.layout import Layout
 from evolute.learners.kit.members import Function, Tree
 
 
@@ -35,10 +36,10 @@ class Programs:
         return len(self._compiled)
 
     def call(
-        self, name: Hashable, function: Function, rows: int, states: Tree, inputs: Tree, shared: Tree, progress: Progress
+        self, name: Hashable, function: Function, layout: Layout, states: Tree, inputs: Tree, shared: Tree, progress: Progress
     ) -> Tree:
         """Run a function of one member on all rows; the arguments are as `members.over_members` has them."""
-        arguments = (members.filled(rows), states, inputs, shared)
+        arguments = (layout.filled, states, inputs, shared)
         return self.compiled(name, function, arguments, progress)(*arguments)
 
     def compiled(

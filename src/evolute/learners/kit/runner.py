@@ -28,6 +28,10 @@ class Runner(Protocol[Spec_contra, State_contra, Assigned_contra, Result]):
     def time_limit(self) -> int | None:
         """The longest an episode can be, if every turn starts its episodes afresh."""
 
+    @property
+    def most(self) -> int | None:
+        """The most members that take their turns together; None if all do."""
+
     def turn(
         self,
         spec: Spec_contra,
@@ -52,15 +56,22 @@ def turns(
     ring: int,
     progress: Progress,
 ) -> list[Result]:
-    """The turns of all members; those of one spec, who have teachers of one kind or none, train together."""
-    kinds = list(dict.fromkeys(specs))
+    """The turns of all members; those of one spec, who have teachers of one kind or none, train together, up to the most."""
+    groups = _groups(specs, runner.most or len(specs))
     results: dict[int, Result] = {}
-    for place, kind in enumerate(kinds):
-        rows = [row for row, spec in enumerate(specs) if spec == kind]
+    for place, rows in enumerate(groups):
 
         def along(share: float, note: str, place: int = place) -> None:
-            progress((place + share) / len(kinds), note)
+            progress((place + share) / len(groups), note)
 
         chosen = [states[row] for row in rows], [assignments[row] for row in rows]
-        results |= zip(rows, runner.turn(kind, *chosen, ring, along), strict=True)
+        results |= zip(rows, runner.turn(specs[rows[0]], *chosen, ring, along), strict=True)
     return [results[row] for row in range(len(specs))]
+
+
+def _groups(specs: Sequence[Spec], most: int) -> list[list[int]]:
+    """The rows of each spec, at most so many at a time."""
+    kinds: dict[Spec, list[int]] = {}
+    for row, spec in enumerate(specs):
+        kinds.setdefault(spec, []).append(row)
+    return [rows[start : start + most] for rows in kinds.values() for start in range(0, len(rows), most)]

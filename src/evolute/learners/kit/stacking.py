@@ -1,4 +1,4 @@
-"""From members' states on the host to arrays with a member axis, and back."""
+"""From members' states on the host to arrays with a member axis."""
 
 from __future__ import annotations
 
@@ -9,23 +9,9 @@ import jax
 import numpy as np
 
 
-def stacked(rows: Sequence[Any], capacity: int) -> Any:
-    """Pytrees of arrays as one with a leading member axis, filled up to a capacity by repeating the first."""
-    filled = [*rows, *[rows[0]] * (capacity - len(rows))]
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *filled)
-
-
-def unstacked(tree: Any, count: int) -> list[Any]:
-    """The first rows of arrays [row, …], each a copy of its own that does not hold on to the others."""
-    leaves, structure = jax.tree.flatten(tree)
-    arrays = [np.asarray(leaf) for leaf in leaves]
-    return [jax.tree.unflatten(structure, [np.array(array[row]) for array in arrays]) for row in range(count)]
-
-
-def padded(rows: np.ndarray[Any, Any], capacity: int) -> np.ndarray[Any, Any]:
-    """An array [row, …] filled up to a capacity with zeros."""
-    missing = capacity - len(rows)
-    return rows if missing == 0 else np.concatenate([rows, np.zeros((missing, *rows.shape[1:]), rows.dtype)])
+def stacked(rows: Sequence[Any]) -> Any:
+    """Pytrees of arrays as one with a leading axis, [row, …]."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)
 
 
 def key_data(seed: int) -> np.ndarray[Any, np.dtype[np.uint32]]:

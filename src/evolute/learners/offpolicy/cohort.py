@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evolute.learners.kit import members
+from evolute.learners.kit.layout import Layout, layout
 from evolute.learners.kit.stacking import key_data, stacked
 from evolute.learners.offpolicy.buffer import LEADING, VOID, Rows
 from evolute.learners.offpolicy.loading import loaded
@@ -32,9 +32,9 @@ class Cohort:
         return len(self.states)
 
     @property
-    def places(self) -> int:
-        """How many members the program is for."""
-        return members.capacity(self.size)
+    def layout(self) -> Layout:
+        """Where the members are in the program's arrays. There are no more rows than needed, since buffers are large."""
+        return layout(self.size, room=1)
 
     @property
     def total(self) -> int:
@@ -43,23 +43,23 @@ class Cohort:
 
     def spread(self, each: Iterable[Any]) -> Any:
         """Something of each member, over the devices."""
-        return members.spread(stacked(list(each), self.places))
+        return self.layout.spread(stacked(list(each)))
 
     def keys(self) -> Any:
         """The data of each member's random key, on the host."""
-        return stacked([key_data(one.seed) for one in self.assignments], self.places)
+        return stacked([key_data(one.seed) for one in self.assignments])
 
     def inputs(self, fresh: Sequence[bool]) -> Inputs:
         """What the program is given of each member besides its row; `fresh` says whose environments start afresh."""
-        old = loaded([one.buffer for one in self.assignments], self.places, self.spec.capacity)
+        old = loaded([one.buffer for one in self.assignments], self.layout, self.spec.capacity)
         return Inputs(
-            members.spread(self.keys()),
+            self.layout.spread(self.keys()),
             self.spread(np.array([one.hparams[name] for name in self.spec.traced], np.float32) for one in self.assignments),
             self.spread(np.int32(new) for new in fresh),
             self.spread(np.int32(one.rollouts) for one in self.assignments),
             self.spread(np.int32(state.train.steps) for state in self.states),
             old.rows,
-            members.spread(old.counts),
+            self.layout.spread(old.counts),
             self.spread(one.teacher for one in self.assignments) if self.spec.teacher is not None else (),
             places=old.places,
         )

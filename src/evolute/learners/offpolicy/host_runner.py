@@ -15,14 +15,13 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.interface import HostEnv
-from evolute.learners.kit import host_evaluation, members, networks, normalise
+from evolute.learners.kit import host_evaluation, networks, normalise
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.host_acting import HostPolicy
 from evolute.learners.kit.host_rollout import Collector
 from evolute.learners.kit.members import Held
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import unstacked
 from evolute.learners.offpolicy import turn
 from evolute.learners.offpolicy.buffer import Rows
 from evolute.learners.offpolicy.cohort import Cohort
@@ -42,6 +41,7 @@ class HostRunner:
     programs: Programs
     env: HostEnv
     rounds: tuple[int, ...] = (4, 16)
+    most: None = None
 
     @property
     def time_limit(self) -> int | None:
@@ -56,15 +56,15 @@ class HostRunner:
         progress: Progress,
     ) -> list[TurnResult]:
         cohort, episodes = Cohort(spec, states, assignments), Episodes(len(states), spec.envs)
-        call, size, stats = self.programs.call, len(states), turn.blank_stats(ring)
+        call, size, places, stats = self.programs.call, len(states), cohort.layout, turn.blank_stats(ring)
         rows, inputs = cohort.spread(HostRow(state.train, stats) for state in states), cohort.inputs([True] * size)
-        new, players = cohort.spread([cohort.blank()]), cohort.spread([_blank_player(spec)])
+        new, players = cohort.spread([cohort.blank()] * size), cohort.spread([_blank_player(spec)] * size)
         explore, learn = partial(turn.explorer, spec), partial(turn.on_host, spec)
         with contextlib.closing(self.env.vector(env_seeds([one.seed for one in assignments], spec.envs))) as vector:
             policy = HostPolicy(
                 self.programs,
                 spec.explorer,
-                rows=size,
+                layout=places,
                 envs=spec.envs,
                 unroll=spec.unroll,
                 keys=cohort.keys(),
@@ -74,14 +74,14 @@ class HostRunner:
             collector = Collector(vector, policy, episodes, spec.unroll)
             for number in range(cohort.total):
                 episodes.over = np.array([one.rollouts <= number for one in assignments])
-                players = call(("explore", spec), explore, size, players, (rows.train, inputs.hparams), (), progress)
-                trajectory = members.spread(collector.collect(players, number)._replace(memory=()))
+                players = call(("explore", spec), explore, places, players, (rows.train, inputs.hparams), (), progress)
+                trajectory = places.spread(collector.collect(players, number)._replace(memory=()))
                 new = turn.appended(spec, new, trajectory, number)
                 given = inputs._replace(new=Rows(*map(Held, new)), trajectory=trajectory)
-                rows = call(("replay update", spec), learn, size, rows, given, np.int32(number), progress)
+                rows = call(("replay update", spec), learn, places, rows, given, np.int32(number), progress)
                 progress((number + 1) / cohort.total, "")
         results = []
-        for member, (row, own) in enumerate(unstacked((rows, new), size)):
+        for member, (row, own) in enumerate(places.unstacked((rows, new))):
             ended = row.stats._replace(episodes=episodes.stats(member, ring))
             results.append(TurnResult(row.train, None, cohort.made(member, own), ended, episodes.errors.get(member)))
         return results

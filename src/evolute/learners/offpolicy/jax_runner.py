@@ -13,7 +13,6 @@ from evolute.learners.kit.chunks import Chunks
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.jax_envs import Copies
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import unstacked
 from evolute.learners.offpolicy import turn
 from evolute.learners.offpolicy.cohort import Cohort
 from evolute.learners.offpolicy.runner import Assignment, TurnResult
@@ -29,6 +28,7 @@ class JaxRunner:
     programs: Programs
     env: JaxEnv
     rounds: tuple[int, ...] = (100,)
+    most: None = None
     time_limit: None = None
 
     @cached_property
@@ -49,8 +49,8 @@ class JaxRunner:
         rows = cohort.spread(JaxRow(state.train, own or blank, new, stats) for state, own in zip(states, envs, strict=True))
         inputs = cohort.inputs([own is None for own in envs])
         function, name = partial(turn.in_jax, spec, self.env), ("replay turn", spec)
-        rows = self._chunks.advance(name, function, cohort.size, rows, inputs, total=cohort.total, progress=progress)
-        after: list[JaxRow] = unstacked(rows, cohort.size)
+        rows = self._chunks.advance(name, function, cohort.layout, rows, inputs, total=cohort.total, progress=progress)
+        after: list[JaxRow] = cohort.layout.unstacked(rows)
         return [TurnResult(row.train, row.envs, cohort.made(member, row.new), row.stats) for member, row in enumerate(after)]
 
     def evaluate(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evolute.learners.kit import members
+from evolute.learners.kit.layout import Layout
 from evolute.learners.kit.members import Held
 from evolute.learners.offpolicy.buffer import Array, Buffer, Rows
 
@@ -17,7 +17,7 @@ SMALLEST_BYTES = 1 << 23
 
 
 class Loaded(NamedTuple):
-    """Arrays [place in the cohort, row, …], filled up with zeros.
+    """Arrays [member, row, …], filled up with zeros.
 
     Of each member so many of `counts` are not leading; where leading ones are among them, `places` says where the others are.
     """
@@ -65,29 +65,28 @@ class Mixed:
         return [array for part in self.parts for array in part.arrays(which)]
 
 
-def loaded(buffers: Sequence[Buffer | Mixed], places: int, capacity: int) -> Loaded:
-    """The rows of a cohort with so many places."""
-    like, counts = buffers[0], np.zeros(places, np.int32)
-    counts[: len(buffers)] = [len(buffer) for buffer in buffers]
+def loaded(buffers: Sequence[Buffer | Mixed], layout: Layout, capacity: int) -> Loaded:
+    """The rows of a cohort."""
+    like, counts = buffers[0], np.array([len(buffer) for buffer in buffers], np.int32)
     room = _room(max(buffer.kept for buffer in buffers), SMALLEST_BYTES // like.row_bytes, capacity)
     obs, facts = (
-        _held([buffer.arrays(which) for buffer in buffers], (places, room, *array.shape[1:]), array.dtype)
+        _held(layout, [buffer.arrays(which) for buffer in buffers], (room, *array.shape[1:]), array.dtype)
         for which, array in enumerate(like.tail)
     )
-    drawn = _held([[buffer.places] for buffer in buffers], (places, room), np.int32) if like.leading else ()
+    drawn = _held(layout, [[buffer.places] for buffer in buffers], (room,), np.int32) if like.leading else ()
     return Loaded(Rows(obs, facts), counts, drawn)
 
 
-def _held(parts: Sequence[Sequence[Array]], shape: tuple[int, ...], dtype: Any) -> Held:
+def _held(layout: Layout, parts: Sequence[Sequence[Array]], shape: tuple[int, ...], dtype: Any) -> Held:
     """What each member has, one part after the other."""
 
-    def fill(place: int, array: Array) -> None:
+    def fill(member: int, array: Array) -> None:
         start = 0
-        for part in parts[place] if place < len(parts) else ():
+        for part in parts[member]:
             array[start : start + len(part)] = part
             start += len(part)
 
-    return Held(members.filled_in(shape, dtype, fill))
+    return Held(layout.filled_in(shape, dtype, fill))
 
 
 def _room(most: int, least: int, capacity: int) -> int:

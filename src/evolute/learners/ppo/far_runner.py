@@ -29,6 +29,7 @@ class FarRunner:
     max_lag: int
     evaluators: Actors | None = None
     rounds: tuple[int, ...] = (4, 16)
+    most: None = None
 
     @property
     def time_limit(self) -> int | None:

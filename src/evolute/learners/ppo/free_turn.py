@@ -93,7 +93,7 @@ class FreeTurn:
     def __init__(self, cohort: Cohort, source: FragmentSource, max_lag: int) -> None:
         self.cohort, self.source, self.max_lag = cohort, source, max_lag
         size, envs = cohort.size, cohort.spec.envs
-        self.updates = cohort.updates[:size]
+        self.updates = cohort.updates
         self.versions = np.zeros(size, int)
         """How many updates each member has made."""
         self.queues: list[deque[Fragment]] = [deque(maxlen=max_lag * envs) for _ in range(size)]
@@ -158,12 +158,12 @@ class FreeTurn:
     def _numbers(self, ready: Array) -> Array:
         """The number of each member's update; none for those that are not ready."""
         numbers: Array = self.cohort.updates.copy()
-        numbers[: len(ready)][ready] = self.versions[ready]
+        numbers[ready] = self.versions[ready]
         return numbers
 
     def _batch(self, ready: Array) -> Trajectory:
         """A rollout of each member that is ready, [member, time, env, …], made of its oldest fragments."""
-        envs, capacity = self.cohort.spec.envs, self.cohort.capacity
+        envs = self.cohort.spec.envs
         taken = {}
         for member in np.flatnonzero(ready).tolist():
             self.waiting[member].append(len(self.queues[member]))
@@ -174,7 +174,7 @@ class FreeTurn:
         like = next(iter(taken.values()))[0].steps
         fields = []
         for place, example in enumerate(like):
-            array = np.zeros((capacity, envs, *example.shape), example.dtype)
+            array = np.zeros((self.cohort.size, envs, *example.shape), example.dtype)
             for member, some in taken.items():
                 array[member] = [one.steps[place] for one in some]
             fields.append(array if Trajectory._fields[place] == "memory" else np.swapaxes(array, 1, 2))

@@ -14,7 +14,7 @@ from evolute.core.order import Match, PlayedGames
 from evolute.core.protocols import Progress
 from evolute.envs.game import Game
 from evolute.envs.spec import GameSpec
-from evolute.learners.kit import jax_envs, matches
+from evolute.learners.kit import jax_envs, layout, matches
 from evolute.learners.kit.arena import Arena, Opponents
 from evolute.learners.kit.chunks import Chunks
 from evolute.learners.kit.evaluation import EpisodeResults, Player
@@ -42,6 +42,10 @@ class GameRunner:
     rounds: tuple[int, ...] = ()
     time_limit: None = None
     _blanks: dict[PPOSpec, EnvStates] = field(default_factory=dict)
+
+    @property
+    def most(self) -> int | None:
+        return layout.most()
 
     @cached_property
     def _chunks(self) -> Chunks:

@@ -33,6 +33,7 @@ class HostGameRunner:
     game: HostGame
     how: GameSpec
     rounds: tuple[int, ...] = ()
+    most: None = None
     time_limit: None = None
 
     @cached_property

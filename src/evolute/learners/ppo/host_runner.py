@@ -15,13 +15,14 @@ import numpy as np
 from evolute.core.protocols import Progress
 from evolute.envs.actors import Actors
 from evolute.envs.interface import HostEnv, Vector
-from evolute.learners.kit import host_evaluation, members, paced_evaluation
+from evolute.learners.kit import host_evaluation, paced_evaluation
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.host_acting import HostPolicy
 from evolute.learners.kit.host_rollout import Collector
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import key_data, stacked, unstacked
+from evolute.learners.kit.stacking import key_data, stacked
 from evolute.learners.ppo import host_turn
 from evolute.learners.ppo.host_turn import Inputs, Row
 from evolute.learners.ppo.loss import LOSSES
@@ -40,6 +41,7 @@ class HostRunner:
     evaluators: Actors | None = None
     """Who steps in evaluations, if not we ourselves."""
     rounds: tuple[int, ...] = (4, 16)
+    most: None = None
 
     @property
     def time_limit(self) -> int | None:
@@ -89,22 +91,21 @@ class HostTurn:
     ) -> None:
         self.programs, self.spec, self.progress = programs, spec, progress
         self.total = max(one.updates for one in assignments)
-        self.size, capacity = len(states), members.capacity(len(states))
-        rows = blank_rows(spec, states)
-        self.rows = members.spread(stacked(rows, capacity))
-        self.hparams = stacked([one.hparams for one in assignments], capacity)
-        self.keys = stacked([key_data(one.seed) for one in assignments], capacity)
-        self.updates = stacked([np.int32(one.updates) for one in assignments], capacity)
+        self.layout = layout(len(states))
+        self.rows = self.layout.spread(stacked(blank_rows(spec, states)))
+        self.hparams = self.layout.spread(stacked([one.hparams for one in assignments]))
+        self.keys = stacked([key_data(one.seed) for one in assignments])
+        self.updates = stacked([np.int32(one.updates) for one in assignments])
         teachers = [one.teacher for one in assignments]
-        self.teachers = () if spec.teacher is None else members.spread(stacked(teachers, capacity))
-        self.episodes = Episodes(self.size, spec.envs)
+        self.teachers = () if spec.teacher is None else self.layout.spread(stacked(teachers))
+        self.episodes = Episodes(len(states), spec.envs)
 
     def run(self, vector: Vector, ring: int) -> list[TurnResult]:
-        spec, size = self.spec, self.size
+        spec = self.spec
         policy = HostPolicy(
             self.programs,
             spec.policy,
-            rows=size,
+            layout=self.layout,
             envs=spec.envs,
             unroll=spec.unroll,
             keys=self.keys,
@@ -115,13 +116,14 @@ class HostTurn:
         collector = Collector(vector, policy, self.episodes, spec.unroll)
         function, name = partial(host_turn.update, spec), ("update", spec)
         for number in range(self.total):
-            self.episodes.over = self.updates[:size] <= number
+            self.episodes.over = self.updates <= number
             players = Player(self.rows.train.adam.weights, self.rows.train.obs, self.hparams.normalize_obs)
             trajectory = collector.collect(players, number)
-            inputs = Inputs(self.keys, self.hparams, self.updates, trajectory, self.teachers)
-            self.rows = self.programs.call(name, function, size, self.rows, inputs, np.int32(number), self.progress)
+            key, updates, trajectory = self.layout.placed((self.keys, self.updates, trajectory))
+            inputs = Inputs(key, self.hparams, updates, trajectory, self.teachers)
+            self.rows = self.programs.call(name, function, self.layout, self.rows, inputs, np.int32(number), self.progress)
             self.progress((number + 1) / self.total, "")
-        return [self._result(member, row, ring) for member, row in enumerate(unstacked(self.rows, size))]
+        return [self._result(member, row, ring) for member, row in enumerate(self.layout.unstacked(self.rows))]
 
     def _result(self, member: int, row: Row, ring: int) -> TurnResult:
         stats = TurnStats(self.episodes.stats(member, ring), row.losses, self.updates[member], row.finite)

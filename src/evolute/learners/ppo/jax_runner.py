@@ -10,12 +10,12 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.interface import JaxEnv, channels_of
-from evolute.learners.kit import evaluation, jax_envs, members
+from evolute.learners.kit import evaluation, jax_envs, layout
 from evolute.learners.kit.chunks import Chunks
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.jax_envs import Copies, EnvStates
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import key_data, stacked, unstacked
+from evolute.learners.kit.stacking import key_data, stacked
 from evolute.learners.ppo import jax_turn, turn_stats
 from evolute.learners.ppo.jax_turn import Inputs, Row, Surroundings
 from evolute.learners.ppo.runner import Assignment, TurnResult
@@ -33,6 +33,10 @@ class JaxRunner:
     rounds: tuple[int, ...] = (100,)
     time_limit: None = None
     _blanks: dict[PPOSpec, EnvStates] = field(default_factory=dict)
+
+    @property
+    def most(self) -> int | None:
+        return layout.most()
 
     @cached_property
     def _chunks(self) -> Chunks:
@@ -85,8 +89,7 @@ def advanced(
     progress: Progress,
 ) -> list[Row]:
     """The rows of a cohort after a turn."""
-    size, total = len(rows), max(int(one.updates) for one in inputs)
-    row, given = (members.spread(stacked(one, members.capacity(size))) for one in (rows, inputs))
+    places, total = layout.layout(len(rows)), max(int(one.updates) for one in inputs)
+    row, given = (places.spread(stacked(one)) for one in (rows, inputs))
     function = partial(jax_turn.updates, spec, surroundings)
-    after = chunks.advance(("turn", spec), function, size, row, given, total=total, progress=progress)
-    return unstacked(after, size)
+    return places.unstacked(chunks.advance(("turn", spec), function, places, row, given, total=total, progress=progress))

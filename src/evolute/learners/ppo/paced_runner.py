@@ -20,14 +20,15 @@ from evolute.core.protocols import Progress, silently
 from evolute.envs.actors import Actors
 from evolute.envs.interface import HostEnv, Paced, Pool, Separable, channels_of
 from evolute.envs.pool import ThreadPool
-from evolute.learners.kit import members, paced_evaluation
+from evolute.learners.kit import paced_evaluation
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.host_rollout import Trajectory
+from evolute.learners.kit.layout import layout
 from evolute.learners.kit.paced_acting import PacedPolicy
 from evolute.learners.kit.paced_rollout import PacedCollector, Rows
 from evolute.learners.kit.programs import Programs
-from evolute.learners.kit.stacking import key_data, stacked, unstacked
+from evolute.learners.kit.stacking import key_data, stacked
 from evolute.learners.ppo import host_turn
 from evolute.learners.ppo.free_turn import Fragments, FreeTurn
 from evolute.learners.ppo.host_runner import blank_rows
@@ -53,6 +54,7 @@ class PacedRunner:
     evaluators: Actors | None = None
     """Who steps in evaluations; if nobody is set apart for that, whoever else does."""
     rounds: tuple[int, ...] = (4, 16)
+    most: None = None
 
     @property
     def time_limit(self) -> int | None:
@@ -111,9 +113,9 @@ class PacedRunner:
         """Rollouts and updates, alternately, or each rollout while the last one is learnt from."""
         if self.pace.ahead:
             self._turn_ahead(cohort, collector)
-            return [{"lag": 1 - 1 / max(int(number), 1)} for number in cohort.updates[: cohort.size]]
+            return [{"lag": 1 - 1 / max(int(number), 1)} for number in cohort.updates]
         for number in range(cohort.total):
-            cohort.episodes.over = cohort.updates[: cohort.size] <= number
+            cohort.episodes.over = cohort.updates <= number
             cohort.update(collector.collect(cohort.players(), number), number)
             cohort.progress((number + 1) / cohort.total, "")
         return [{} for _ in range(cohort.size)]
@@ -123,7 +125,7 @@ class PacedRunner:
         last: Trajectory | None = None
         with ThreadPoolExecutor(1) as learner:
             for number in range(cohort.total):
-                cohort.episodes.over = cohort.updates[: cohort.size] <= number
+                cohort.episodes.over = cohort.updates <= number
                 players = cohort.players()
                 update = None if last is None else learner.submit(cohort.update, last, number - 1)
                 last = collector.collect(players, number)
@@ -147,18 +149,18 @@ class Cohort:
     ) -> None:
         self.programs, self.spec, self.progress, self.size = programs, spec, progress, len(states)
         self.total = max(one.updates for one in assignments)
-        self.capacity = members.capacity(self.size)
-        self.rows = members.spread(stacked(blank_rows(spec, states), self.capacity))
-        self.hparams = stacked([one.hparams for one in assignments], self.capacity)
-        self.keys = stacked([key_data(one.seed) for one in assignments], self.capacity)
-        self.updates = stacked([np.int32(one.updates) for one in assignments], self.capacity)
+        self.layout = layout(self.size)
+        self.rows = self.layout.spread(stacked(blank_rows(spec, states)))
+        self.hparams = self.layout.spread(stacked([one.hparams for one in assignments]))
+        self.keys = stacked([key_data(one.seed) for one in assignments])
+        self.updates = stacked([np.int32(one.updates) for one in assignments])
         self.episodes = Episodes(self.size, spec.envs, len(spec.channels))
         teachers = [one.teacher for one in assignments]
-        self.teachers = () if spec.teacher is None else members.spread(stacked(teachers, self.capacity))
+        self.teachers = () if spec.teacher is None else self.layout.spread(stacked(teachers))
         self.policy = PacedPolicy(
             programs,
             spec.policy,
-            rows=self.size,
+            layout=self.layout,
             envs=spec.envs,
             unroll=spec.unroll,
             keys=self.keys,
@@ -169,29 +171,31 @@ class Cohort:
     def players(self) -> Player:
         """The members as they act now, on the host: a copy, since an update uses their memory for new weights."""
         train = self.rows.train
-        players: Player = jax.tree.map(np.array, Player(train.adam.weights, train.obs, self.hparams.normalize_obs))
+        players: Player = self.layout.gathered(Player(train.adam.weights, train.obs, self.hparams.normalize_obs))
         return players
 
     def update(self, trajectory: Trajectory, number: int) -> None:
         """Learn from the rollout of this number."""
         function: Callable[..., Row] = partial(host_turn.update, self.spec)
-        inputs = Inputs(self.keys, self.hparams, self.updates, trajectory, self.teachers)
-        name = ("update", self.spec)
-        self.rows = self.programs.call(name, function, self.size, self.rows, inputs, np.int32(number), silently)
+        inputs, name = self._inputs(trajectory), ("update", self.spec)
+        self.rows = self.programs.call(name, function, self.layout, self.rows, inputs, np.int32(number), silently)
         jax.block_until_ready(self.rows)
 
     def update_some(self, trajectory: Trajectory, numbers: np.ndarray[Any, np.dtype[np.int32]]) -> None:
         """Learn from a rollout of each member whose number of its update is below that of its updates."""
         function: Callable[..., Row] = partial(_update_one, self.spec)
-        inputs = (Inputs(self.keys, self.hparams, self.updates, trajectory, self.teachers), numbers)
-        name = ("update some", self.spec)
-        self.rows = self.programs.call(name, function, self.size, self.rows, inputs, np.int32(0), silently)
+        inputs, name = (self._inputs(trajectory), self.layout.placed(numbers)), ("update some", self.spec)
+        self.rows = self.programs.call(name, function, self.layout, self.rows, inputs, np.int32(0), silently)
         jax.block_until_ready(self.rows)
+
+    def _inputs(self, trajectory: Trajectory) -> Inputs:
+        key, updates, trajectory = self.layout.placed((self.keys, self.updates, trajectory))
+        return Inputs(key, self.hparams, updates, trajectory, self.teachers)
 
     def results(self, ring: int, metrics: Sequence[dict[str, float]]) -> list[TurnResult]:
         """What the turn made of each member."""
         made = []
-        for member, row in enumerate(unstacked(self.rows, self.size)):
+        for member, row in enumerate(self.layout.unstacked(self.rows)):
             stats = TurnStats(self.episodes.stats(member, ring), row.losses, self.updates[member], row.finite)
             made.append(TurnResult(row.train, None, stats, self.episodes.errors.get(member), metrics=metrics[member]))
         return made

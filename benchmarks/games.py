@@ -42,7 +42,7 @@ CONNECT_FOUR = {
     "network": "mlp",
     "widths": (128, 128),
     "activation": "relu",
-    "entropy": 0.02,
+    "entropy": 0.04,
     "discount": 0.997,
     "envs": 64,
     "unroll": 32,

@@ -36,10 +36,10 @@ RUNS = Path(__file__).parent / "results" / "selfplay"
 GAMES = 500
 JUDGE = {"pong": "built_in", "connect-four": "search"}
 PRESET = {"pong": "pong-selfplay", "connect-four": "connect-four"}
-RANGE = {"pong": "log[3e-4, 3e-3]", "connect-four": "log[3e-4, 1e-3]"}
+RANGE = {"pong": "log[3e-4, 3e-3]", "connect-four": "log[6e-4, 2.4e-3]"}
 NEUTRAL = "augmentation_weight"
 """A setting without any effect here, as there are no images; evolving arms have it with the learning rate's range."""
-GOOD = {"pong": {"lr": 1e-3, "entropy": 0.01}, "connect-four": {"lr": 6e-4}}
+GOOD = {"pong": {"lr": 1e-3, "entropy": 0.01}, "connect-four": {"lr": 1.2e-3}}
 """Hyper-parameters known to be good, for the arm that does not search."""
 INTERVAL, BEFORE, AFTER = 65_536, 10, (1, 2, 4, 8, 16)
 RATES = (3e-4, 1e-3, 3e-3)

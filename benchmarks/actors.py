@@ -6,7 +6,7 @@ contenders are processes of their own that take turns, and what is shown are med
 
     python benchmarks/actors.py                  # all cases
     python benchmarks/actors.py uneven --rounds 3
-    python benchmarks/actors.py --broadcast      # how long 1 MB of weights takes to 8 actors, on processes and on Ray
+    python benchmarks/actors.py --broadcast      # how long 1 MB of weights takes to 8 actors (broadcast.py)
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import broadcast
 import gymnasium
 import numpy as np
 
 COPIES, STEPS = 16, 2048
-BROADCAST_TO = 8
 FAST, SLOW = 0.002, 0.02
 CASES = ("uneven", "slow copies", "equal")
 RIVALS = ("SB3 SubprocVecEnv", "Gymnasium AsyncVectorEnv")
@@ -146,28 +146,6 @@ def compared(case: str, rounds: int) -> dict[str, list[float]]:
     return found
 
 
-class Holder:
-    """Has the weights that it was given last."""
-
-    def use(self, weights: Any) -> None:
-        self.weights = weights
-
-
-def broadcast(engine: Any, rounds: int = 100) -> list[float]:
-    """Milliseconds from the call until all actors have said that they have the weights."""
-    from evolute.engines.group import open_group
-
-    layers = {f"dense{place}/w": np.ones((256, 256), np.float32) for place in range(4)}
-    with open_group(Holder, engine=engine, workers=BROADCAST_TO) as group:
-        assert group is not None
-        took = []
-        for _ in range(10 + rounds):
-            begun = time.perf_counter()
-            group.all("use", layers, aside=True)
-            took.append(1e3 * (time.perf_counter() - begun))
-    return took[10:]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}")
@@ -176,9 +154,7 @@ def main() -> None:
     parser.add_argument("--broadcast", action="store_true", help="measure how long weights take to actors, and nothing else")
     asked = parser.parse_args()
     if asked.broadcast:
-        for engine in ("processes", "ray"):
-            took = np.percentile(broadcast(engine), (50, 90))
-            print(f"1 MB to {BROADCAST_TO} actors, {engine}: {took[0]:.1f} ms (median), {took[1]:.1f} ms (90 %)", flush=True)
+        broadcast.compared(asked.rounds)
         return
     if asked.serve:
         serve(*asked.serve)

@@ -1,12 +1,14 @@
 """Environments whose steps take unequal times: steps a second at each pace, beside other libraries' vector environments.
 
 16 copies wait 2 ms in a step. In the case `uneven` one step in ten takes 20 ms, in `slow copies` every step of two copies does,
-and in `equal` none. Evolute acts and learns (PPO); the others only step, with random actions, which flatters them. All
-contenders are processes of their own that take turns, and what is shown are medians over the rounds.
+and in `equal` none. Evolute acts and learns (PPO), and so do Sample Factory (APPO) and RLlib (PPO); the vector environments
+only step, with random actions, which flatters them. All contenders are processes of their own that take turns, and what is
+shown are medians over the rounds. Sample Factory and RLlib are installed into virtual environments of their own under
+benchmarks/.venvs; `--no-peers` leaves them out. EnvPool is not among them: it cannot host an environment written in Python.
 
     python benchmarks/actors.py                  # all cases
-    python benchmarks/actors.py uneven --rounds 3
-    python benchmarks/actors.py --broadcast      # how long 1 MB of weights takes to 8 actors, on processes and on Ray
+    python benchmarks/actors.py uneven --rounds 3 --no-peers
+    python benchmarks/actors.py --broadcast      # how long 1 MB of weights takes to 8 actors (broadcast.py)
 """
 
 from __future__ import annotations
@@ -14,29 +16,34 @@ from __future__ import annotations
 import argparse
 import atexit
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import broadcast
 import gymnasium
 import numpy as np
 
 COPIES, STEPS = 16, 2048
-BROADCAST_TO = 8
 FAST, SLOW = 0.002, 0.02
 CASES = ("uneven", "slow copies", "equal")
 RIVALS = ("SB3 SubprocVecEnv", "Gymnasium AsyncVectorEnv")
+PEERS = {"Sample Factory, APPO, learning": "sample_factory_waits", "RLlib, PPO, learning": "rllib_waits"}
+HERE = Path(__file__).parent
 PACES: dict[str, dict[str, Any]] = {
     "Evolute, one by one": {},
     "Evolute, step": {"pace": "step", "actors": COPIES},
     "Evolute, rollout": {"pace": "rollout"},
     "Evolute, rollout, 16 actors": {"pace": "rollout", "actors": COPIES},
     "Evolute, free": {"pace": "free"},
+    "Evolute, free, 16 actors": {"pace": "free", "actors": COPIES},
 }
-RESULTS = Path(__file__).parent / "results" / "actors.json"
+RESULTS = HERE / "results" / "actors.json"
 
 
 class Waits(gymnasium.Env[Any, Any]):
@@ -65,7 +72,7 @@ class Waits(gymnasium.Env[Any, Any]):
 
 def ours(case: str, *, pace: str = "auto", actors: int = 0) -> Callable[[], int]:
     """A turn of PPO at this pace; two of its copies are slow ones."""
-    sys.path.insert(0, str(Path(__file__).parent))
+    sys.path.insert(0, str(HERE))
     from evolute.core.order import Order
     from evolute.core.worker import Worker
     from evolute.envs.spec import ActorSpec, EnvSpec
@@ -121,8 +128,8 @@ def serve(name: str, case: str) -> None:
         print(number / (time.perf_counter() - begun), flush=True)
 
 
-def compared(case: str, rounds: int) -> dict[str, list[float]]:
-    """Steps a second of each contender in each round."""
+def started(case: str) -> dict[str, subprocess.Popen[str]]:
+    """The contenders that stay, warm and waiting for a line."""
     contenders = {}
     for name in (*RIVALS, *PACES):
         command = [sys.executable, __file__, "--serve", name, case]
@@ -132,53 +139,64 @@ def compared(case: str, rounds: int) -> dict[str, list[float]]:
         else:
             print(f"{name}: not here")
             process.wait()
-    found: dict[str, list[float]] = {name: [] for name in contenders}
+    return contenders
+
+
+def answered(process: subprocess.Popen[str]) -> float:
+    """Steps a second of a contender that waits."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    return float(process.stdout.readline())
+
+
+def trained(peer: str, case: str) -> float:
+    """Steps a second of another library that learns; it cannot be told to wait, so it is started anew."""
+    command = [str(installed(peer)), str(HERE / "peers" / f"{peer}.py"), "--case", case]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=HERE)
+    found = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not found:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+    return float(json.loads(found[-1])["steps_per_second"])
+
+
+def installed(peer: str) -> Path:
+    """The Python of a peer's own virtual environment, which is made if it is missing."""
+    venv = HERE / ".venvs" / peer
+    if not venv.exists():
+        print(f"(making the environment of {peer})", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        for requirement in (HERE / "peers" / f"{peer}.txt").read_text().split():  # in order: PyTorch has to be first
+            subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", requirement], check=True)
+    return venv / "bin" / "python"
+
+
+def compared(case: str, rounds: int, *, peers: bool) -> dict[str, list[float]]:
+    """Steps a second of each contender in each round."""
+    staying = started(case)
+    measures: dict[str, Callable[[], float]] = {name: partial(answered, process) for name, process in staying.items()}
+    measures |= {name: partial(trained, peer, case) for name, peer in PEERS.items() if peers}
+    found: dict[str, list[float]] = {name: [] for name in measures}
     for _ in range(rounds):
-        for name, process in contenders.items():
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-            found[name].append(float(process.stdout.readline()))
-            print(f"{case}: {name}: {found[name][-1]:,.0f} steps/s", flush=True)
-    for process in contenders.values():
+        for name, measure in measures.items():
+            found[name].append(measure())
+            print(f"{case}: {name}: {found[name][-1]:,.0f} steps/s (load {os.getloadavg()[0]:.1f})", flush=True)
+    for process in staying.values():
         process.communicate()
     return found
-
-
-class Holder:
-    """Has the weights that it was given last."""
-
-    def use(self, weights: Any) -> None:
-        self.weights = weights
-
-
-def broadcast(engine: Any, rounds: int = 100) -> list[float]:
-    """Milliseconds from the call until all actors have said that they have the weights."""
-    from evolute.engines.group import open_group
-
-    layers = {f"dense{place}/w": np.ones((256, 256), np.float32) for place in range(4)}
-    with open_group(Holder, engine=engine, workers=BROADCAST_TO) as group:
-        assert group is not None
-        took = []
-        for _ in range(10 + rounds):
-            begun = time.perf_counter()
-            group.all("use", layers, aside=True)
-            took.append(1e3 * (time.perf_counter() - begun))
-    return took[10:]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}")
     parser.add_argument("--rounds", type=int, default=5, help="how many")
+    parser.add_argument("--no-peers", action="store_true", help="leave out what has to be installed first")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--broadcast", action="store_true", help="measure how long weights take to actors, and nothing else")
     asked = parser.parse_args()
     if asked.broadcast:
-        for engine in ("processes", "ray"):
-            took = np.percentile(broadcast(engine), (50, 90))
-            print(f"1 MB to {BROADCAST_TO} actors, {engine}: {took[0]:.1f} ms (median), {took[1]:.1f} ms (90 %)", flush=True)
+        broadcast.compared(asked.rounds)
         return
     if asked.serve:
         serve(*asked.serve)
@@ -186,7 +204,7 @@ def main() -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for case in asked.cases or CASES:
-        results[case] = compared(case, asked.rounds)
+        results[case] = compared(case, asked.rounds, peers=not asked.no_peers)
         RESULTS.write_text(json.dumps(results))
         medians = {name: float(np.median(rates)) for name, rates in results[case].items()}
         base = medians.get(RIVALS[0], next(iter(medians.values())))

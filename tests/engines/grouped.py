@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from evolute.engines.group import WorkerError, open_group
+from evolute.engines.links import same_machine
 
 
 class Counter:
     def __init__(self):
-        self.total = 0
+        self.total, self.kept = 0, np.zeros(1)
         self.holds = 0
         self.released = threading.Event()
 
@@ -30,6 +31,11 @@ class Counter:
 
     def scale(self, array, by):
         return array * by
+
+    def keep(self, array):
+        """The sum of what was kept before, which nothing may have touched since."""
+        before, self.kept = self.kept.sum(), array
+        return float(before)
 
     def nap(self, seconds):
         time.sleep(seconds)
@@ -86,6 +92,8 @@ def check(group) -> None:
     assert group.map("square", range(50)) == [number**2 for number in range(50)]
     for array, by in zip(group.map("scale", [np.ones(100_000)] * 2, [2, 3]), [2, 3], strict=True):
         assert array.sum() == 100_000 * by
+    for number in range(5):
+        assert group.all("keep", np.full(300_000, number + 1.0), aside=True) == [300_000.0 * number] * len(group)
     if len(group) > 1:
         assert [place for place, _ in group.gather("nap", [0.5, 0.0])] == [1, 0]
     with failure(r"(?s)in fail.*KeyError: 'oops'"):
@@ -153,8 +161,10 @@ def a_call_aside(group) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "far-ray":
+        same_machine.Landmark.description = ("", b"")  # no worker sees it, as if all were elsewhere
     for _ in range(int(sys.argv[2])):
-        with open_group(Counter, engine=sys.argv[1], workers=int(sys.argv[3])) as group:
+        with open_group(Counter, engine=sys.argv[1].removeprefix("far-"), workers=int(sys.argv[3])) as group:
             if group is not None:
                 check(group)
                 if len(sys.argv) > 4:

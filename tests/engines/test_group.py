@@ -111,8 +111,9 @@ def test_a_group_of_ranks():
 
 
 @pytest.mark.slow(reason="groups work on a real Ray runtime as on processes and ranks, and replace actors that die")
-def test_a_group_of_actors(tmp_path):
-    command = [sys.executable, "-m", "tests.engines.grouped", "ray", "1", "3", str(tmp_path / "died")]
+@pytest.mark.parametrize("engine", ["ray", "far-ray"])
+def test_a_group_of_actors(tmp_path, engine):
+    command = [sys.executable, "-m", "tests.engines.grouped", engine, "1", "3", str(tmp_path / "died")]
     done = subprocess.run(command, cwd=mpiexec.ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "all is well" in done.stdout

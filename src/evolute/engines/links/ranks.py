@@ -1,13 +1,15 @@
 """This process among the ranks of an MPI job. One thread makes all MPI calls; others give it messages to send.
 
 It looks for messages instead of waiting for one, which in most MPIs would keep a core busy, and looks less often the longer
-nothing happens: each look takes Python's lock from whoever trains. An error in that thread ends the job, since all would wait.
+nothing happens, or if ranks share cores: each look takes Python's lock from whoever trains. An error in that thread ends the
+job, since all would wait.
 """
 
 from __future__ import annotations
 
 import atexit
 import functools
+import os
 import queue
 import sys
 import threading
@@ -22,18 +24,19 @@ import numpy as np
 
 from evolute.core.protocols import EngineError
 from evolute.core.tree import Tree
+from evolute.engines.links.jobs import Job, Jobs
 from evolute.engines.links.wire import Array, decoded, encoded
 
 HEAD, BODY = 1, 2
 """Tags: messages, and the large arrays that follow one."""
 PAUSES = ((5e-4, 0.0), (1e-2, 2e-5), (0.1, 2e-4), (1.0, 1e-3))
 """(seconds since something happened, pause between two looks until then)"""
+CROWDED = ((0.1, 2e-4), (1.0, 1e-3))
+"""The same where there are more ranks than cores: one that looks all the time keeps a core from the one that it waits for."""
 LATER, LONGEST = 5e-3, 5e-2
 """After that the pause is this share of the time since something happened, and at most this many seconds."""
 SIGNS = ("update", "alive")
 """Messages in the middle of a turn that nobody waits for: they do not count as something happening."""
-Job = Callable[[], None]
-"""Something that the thread is to do."""
 
 
 @functools.cache
@@ -61,7 +64,9 @@ class Ranks:
     from_actors: queue.SimpleQueue[tuple[int, Tree]] = field(default_factory=queue.SimpleQueue)
     tickets: count[int] = field(default_factory=lambda: count(1))
     deliver: Callable[[int, Tree], None] | None = None
-    _jobs: queue.SimpleQueue[tuple[Job, bool]] = field(default_factory=queue.SimpleQueue)
+    crowded: bool = False
+    """Whether there are more ranks than cores on this machine."""
+    _jobs: Jobs = field(default_factory=Jobs)
     _sending: list[tuple[Any, Array]] = field(default_factory=list)
     _begun: threading.Event = field(default_factory=threading.Event)
     _over: bool = False
@@ -99,11 +104,11 @@ class Ranks:
 
     def send(self, rank: int, message: Tree) -> None:
         """Send a message; large arrays go as they lie in memory, so they must not change until they have arrived."""
-        self._jobs.put((lambda: self._send(rank, message), _matters(message)))
+        self._jobs.put(lambda: self._send(rank, message), _matters(message))
 
     def do(self, job: Job) -> None:
         """Do something with the communicator, after all that was to be sent before."""
-        self._jobs.put((job, True))
+        self._jobs.put(job)
 
     def take(self, source: int, message: Tree) -> None:
         """A message has come: for `deliver`, or the inbox if there is none yet."""
@@ -116,7 +121,7 @@ class Ranks:
 
     def leave(self) -> None:
         """Finish MPI when everything has been sent."""
-        self._jobs.put((self._end, True))
+        self._jobs.put(self._end)
         self._thread.join()
 
     def _live(self) -> None:
@@ -132,6 +137,7 @@ class Ranks:
         self.comm = MPI.COMM_WORLD.Dup()
         self.rank, self.size = self.comm.Get_rank(), self.comm.Get_size()
         self.workers, self.of_workers = self.size, self.comm
+        self.crowded = self.comm.Split_type(MPI.COMM_TYPE_SHARED).Get_size() > (os.cpu_count() or 1)
         self._begun.set()
         try:
             self._attend(MPI.Status())
@@ -151,20 +157,19 @@ class Ranks:
     def _look(self, idle: float, status: Any) -> bool:
         """Do what is to be done, and say whether any of it matters; the longer nothing did, the longer the pause."""
         acted = False
-        try:
-            job, acted = self._jobs.get(timeout=self._pause(idle))
+        if (found := self._jobs.next(self._pause(idle))) is not None:
+            job, acted = found
             job()
-        except queue.Empty:
-            pass
         while (message := self.comm.Improbe(tag=HEAD, status=status)) is not None:
             acted |= self._receive(message, status.Get_source(), status.Get_count())
         self._sending = [(request, kept) for request, kept in self._sending if not request.Test()]
         return acted
 
     def _pause(self, idle: float) -> float:
+        pauses = CROWDED if self.crowded else PAUSES
         if self._sending:
-            return 0.0
-        return next((pause for until, pause in PAUSES if idle < until), min(LATER * idle, LONGEST))
+            return pauses[0][1]
+        return next((pause for until, pause in pauses if idle < until), min(LATER * idle, LONGEST))
 
     def _send(self, rank: int, message: Tree) -> None:
         bulk: list[Array] = []
@@ -180,7 +185,10 @@ class Ranks:
 
         def bulk(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
             array = np.empty(shape, dtype)
-            self.comm.Recv(array.reshape(-1).view(np.uint8), source, BODY)
+            request = self.comm.Irecv(array.reshape(-1).view(np.uint8), source, BODY)
+            while self.crowded and not request.Test():
+                time.sleep(CROWDED[0][1])
+            request.Wait()
             return array
 
         tree = decoded(head.data, bulk)

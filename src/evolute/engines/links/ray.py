@@ -1,6 +1,7 @@
 """The link to workers that are Ray actors. Ray's own retries are off: the leader decides what is tried again.
 
-Calls and answers are messages of ours, which Ray carries. What a worker is built from is pickled by Ray.
+Calls and answers are messages of ours, which Ray carries; large arguments lie in its store, or, for workers on the leader's
+machine, in memory that they share with the leader. What a worker is built from is pickled by Ray.
 """
 
 from __future__ import annotations
@@ -21,40 +22,45 @@ from evolute.core.tree import Tree
 from evolute.engines.links.call_server import CallServer
 from evolute.engines.links.link import Answered, Event, Gone, Make, Ready, Update
 from evolute.engines.links.restarts import Restarts
+from evolute.engines.links.same_machine import Landmark, Published, mapped, sees
 from evolute.engines.links.wire import decoded, encoded
 
 CONCURRENT = "concurrent"
 BEATS = 5
 """How often per lease a worker is asked whether it is alive."""
 LARGE = 100_000
-"""Bytes of an argument from which on Ray would put it into its store for each call anew."""
-Message = np.ndarray[Any, np.dtype[np.uint8]]
+"""Bytes of a message from which on Ray puts it into its store, for each call anew."""
+Message = bytes | np.ndarray[Any, np.dtype[np.uint8]]
+"""Ray carries small messages faster as bytes, and large ones as arrays, which can be read where they lie in its store."""
 
 
 class RayWorker:
     """The actor: an object that `make` builds here, and the updates that it sends."""
 
-    def __init__(self, make: Make, space: str) -> None:
+    def __init__(self, make: Make, space: str, landmark: tuple[str, bytes]) -> None:
         self._server, self._space, self._make = CallServer(self._add_update), space, make
+        self._landmark = landmark
         self._updates: list[Tree] = []
         self._others: dict[str, Any] = {}
 
-    def begin(self) -> None:
-        """Build the object."""
+    def begin(self) -> bool:
+        """Build the object; returns whether this is the leader's machine."""
         self._server.target = self._make(self)
+        return sees(self._landmark)
 
-    def call(self, message: Message, argument: Message) -> Message:
-        """Answer the leader."""
-        return encoded(self._server.answer({**decoded(message.data), "argument": decoded(argument.data)}))
+    def call(self, message: Message, argument: Message | str) -> Message:
+        """Answer the leader; an argument on the same machine comes by its address."""
+        found = decoded(mapped(argument)) if isinstance(argument, str) else _unpacked(argument)
+        return _packed(self._server.answer({**_unpacked(message), "argument": found}))
 
-    def call_concurrently(self, message: Message, argument: Message) -> Message:
+    def call_concurrently(self, message: Message, argument: Message | str) -> Message:
         """Answer another worker, or the leader beside what it has asked before."""
         return self.call(message, argument)
 
     def updates(self) -> Message:
         """The updates since the last call; also a sign of life."""
         updates, self._updates = self._updates, []
-        return encoded(updates)
+        return _packed(updates)
 
     def send_update(self, value: Tree) -> None:
         self._server.send_update(value)
@@ -66,18 +72,30 @@ class RayWorker:
             if address not in self._others:
                 self._others[address] = ray.get_actor(address, namespace=self._space)
             call = self._others[address].call_concurrently.options(concurrency_group=CONCURRENT)
-            answer = ray.get(call.remote(encoded({"ticket": 0, "method": method}), encoded(argument)))
+            answer = ray.get(call.remote(_packed({"ticket": 0, "method": method}), _packed(argument)))
         except (ray.exceptions.RayError, ValueError) as error:
             raise ConnectionError(f"cannot reach worker {address}: {error}") from error
-        message = decoded(
-            answer.copy().data
-        )  # a copy of our own: Ray's lies in its object store and stays there while it is used
+        message = _kept(answer)
         if "error" in message:
             raise ConnectionError(f"the worker {address} answered with an error:\n{message['error']}")
         return message["value"]
 
     def _add_update(self, message: Tree) -> None:
         self._updates.append(message["update"])
+
+
+def _packed(tree: Tree) -> Message:
+    message = encoded(tree)
+    return message if message.nbytes >= LARGE else message.tobytes()
+
+
+def _unpacked(message: Message) -> Tree:
+    return decoded(message if isinstance(message, bytes) else message.data)
+
+
+def _kept(message: Message) -> Tree:
+    """The tree of a message, in memory of our own: Ray's would stay in its store for as long as an array of it is used."""
+    return _unpacked(message if isinstance(message, bytes) else message.copy())
 
 
 @dataclass(eq=False)
@@ -89,7 +107,17 @@ class ActorHandle:
     handle: Any
     heard: float = field(default_factory=time.monotonic)
     begun: bool = False
+    near: bool = False
+    """Whether it is on the leader's machine."""
     asked: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A large argument, and where it is: for workers on the leader's machine (`True`), and for those elsewhere."""
+
+    argument: Tree
+    where: dict[bool, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -103,11 +131,13 @@ class RayLink:
     disconnect: Callable[[], None]
     _space: str = field(default_factory=lambda: f"evolute-{secrets.token_hex(8)}")
     _actors: dict[int, ActorHandle] = field(default_factory=dict)
-    _pending: dict[Any, tuple[ActorHandle, int | str]] = field(default_factory=dict)
+    _pending: dict[Any, tuple[ActorHandle, int | str, Any]] = field(default_factory=dict)
+    """What was asked of whom, and what has to stay until it is answered."""
     _restarts: Restarts = field(default_factory=Restarts)
     _tickets: count[int] = field(default_factory=lambda: count(1))
-    _stored: tuple[Tree, Any] | None = None
-    """The last large argument, and where it is in Ray's store."""
+    _stored: Stored = field(default_factory=lambda: Stored(None))
+    """The last large argument."""
+    _landmark: Landmark = field(default_factory=Landmark)
 
     def __post_init__(self) -> None:
         import ray
@@ -120,10 +150,12 @@ class RayLink:
 
     def post(self, worker: int, method: str, argument: Tree, *, concurrent: bool = False) -> int:
         ticket = next(self._tickets)
-        message = encoded({"ticket": ticket, "method": method})
+        message = _packed({"ticket": ticket, "method": method})
         actor = self._actors[worker]
         call = actor.handle.call_concurrently.options(concurrency_group=CONCURRENT) if concurrent else actor.handle.call
-        self._pending[call.remote(message, self._sendable(argument))] = (actor, ticket)
+        sent = self._sendable(argument, actor.near)
+        future = call.remote(message, sent.address if isinstance(sent, Published) else sent)
+        self._pending[future] = (actor, ticket, sent)
         return ticket
 
     def poll(self, timeout: float | None = None) -> list[Event]:
@@ -131,8 +163,10 @@ class RayLink:
         while True:
             for number in self._restarts.take_due():
                 self._start(number)
-            events = [event for future in self._done(0.0) for event in self._event(future)]
-            events += self._expired()  # after what has come while nobody asked
+            events: list[Event] = []
+            if self._silent():  # it may have answered while nobody asked
+                events += [event for future in self._done(0.0) for event in self._event(future)]
+                events += [self._gone(actor, f"silent for more than {self.lease:g} s") for actor in self._silent()]
             self._ask_around()
             until = min(deadline, self._restarts.next_due())
             for future in self._done(0.0 if events else min(self.lease / BEATS, max(0.0, until - time.monotonic()))):
@@ -150,21 +184,23 @@ class RayLink:
         self._pending.clear()
         self.disconnect()
 
-    def _sendable(self, argument: Tree) -> Any:
-        """An argument as a message. A large one goes into Ray's store, and only once if several workers in turn get it."""
-        if self._stored is None or self._stored[0] is not argument:
+    def _sendable(self, argument: Tree, near: bool) -> bytes | Published | Any:
+        """An argument as a message. A large one is stored, and only once if several workers in turn get it."""
+        if self._stored.argument is not argument or near not in self._stored.where:
             message = encoded(argument)
             if message.nbytes < LARGE:
-                return message
-            self._stored = argument, self._ray.put(message)
-        return self._stored[1]
+                return message.tobytes()
+            if self._stored.argument is not argument:
+                self._stored = Stored(argument)
+            self._stored.where[near] = Published(message) if near else self._ray.put(message)
+        return self._stored.where[near]
 
     def _start(self, number: int) -> None:
         name = f"worker-{number}-{secrets.token_hex(4)}"
         options = {"max_restarts": 0, "max_task_retries": 0, "name": name, "namespace": self._space, **self.options}
-        handle = self._kind.options(**options).remote(self._made, self._space)
+        handle = self._kind.options(**options).remote(self._made, self._space, self._landmark.description)
         self._actors[number] = ActorHandle(number, name, handle)
-        self._pending[handle.begin.remote()] = (self._actors[number], "begin")
+        self._pending[handle.begin.remote()] = (self._actors[number], "begin", None)
 
     def _done(self, timeout: float) -> list[Any]:
         """What has been answered; waits until something has, or for `timeout` seconds."""
@@ -178,7 +214,7 @@ class RayLink:
 
     def _event(self, future: Any) -> list[Event]:
         """What the answer to a call means."""
-        actor, asked = self._pending.pop(future)
+        actor, asked, _ = self._pending.pop(future)
         if self._actors.get(actor.number) is not actor:
             return []
         try:
@@ -189,10 +225,10 @@ class RayLink:
             raise EngineError(f"a worker could not start:\n{error}") from error
         actor.heard = time.monotonic()
         if asked == "begin":
-            actor.begun = True
+            actor.begun, actor.near = True, answer
             self._restarts.ready(actor.number)
             return [Ready(actor.number, actor.name)]
-        result = decoded(answer.copy().data)
+        result = _kept(answer)
         if asked == "update":
             actor.asked = False
             return [Update(actor.number, value) for value in result]
@@ -203,12 +239,12 @@ class RayLink:
         for actor in self._actors.values():
             if actor.begun and not actor.asked and time.monotonic() - actor.heard > min(1.0, self.lease / BEATS):
                 actor.asked = True
-                self._pending[actor.handle.updates.options(concurrency_group=CONCURRENT).remote()] = (actor, "update")
+                self._pending[actor.handle.updates.options(concurrency_group=CONCURRENT).remote()] = (actor, "update", None)
 
-    def _expired(self) -> list[Event]:
+    def _silent(self) -> list[ActorHandle]:
+        """Workers that were asked, and have not been heard of for longer than their lease."""
         now = time.monotonic()
-        silent = [actor for actor in self._actors.values() if actor.asked and now - actor.heard > self.lease]
-        return [self._gone(actor, f"silent for more than {self.lease:g} s") for actor in silent]
+        return [actor for actor in self._actors.values() if actor.asked and now - actor.heard > self.lease]
 
     def _gone(self, actor: ActorHandle, why: str) -> Gone:
         del self._actors[actor.number]

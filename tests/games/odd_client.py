@@ -1,4 +1,7 @@
-"""Run as a script: a game over a socket that goes wrong in the way its argument says, after one action."""
+"""Run as a script: a game over a socket that goes wrong in the way its argument says, after one action.
+
+With the name of a file it goes wrong once: where the file is there already, its episodes are whole.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import socket
 import struct
 import sys
 import time
+from pathlib import Path
 
 HELLO = {
     "kind": "hello",
@@ -42,13 +46,23 @@ def opened(token: str | None = None, hello: dict | None = None) -> socket.socket
     return line
 
 
-def main(mode: str) -> None:
-    line = opened()
+def played(line: socket.socket) -> None:
+    """An action of an episode, and its reward."""
     while received(line)["kind"] != "play":
         pass
     line.sendall(ask())
     assert received(line)["kind"] == "act"
     line.sendall(packed({"kind": "reward", "seat": "player", "amounts": {"reward": 1}}))
+
+
+def main(mode: str, flag: str | None = None) -> None:
+    line = opened()
+    while flag is not None and Path(flag).exists():
+        played(line)
+        line.sendall(packed({"kind": "over", "results": {"win": 1}}))
+    played(line)
+    if flag is not None:
+        Path(flag).touch()
     if mode == "dies":
         print("out of ammunition", flush=True)
         os._exit(9)
@@ -56,10 +70,17 @@ def main(mode: str) -> None:
         line.close()
         time.sleep(60)
     elif mode == "stalls":
+        print("waiting for the level server", flush=True)
+        time.sleep(60)
+    elif mode == "leaves":
+        while line.recv(1000):
+            pass
+        print("so be it", flush=True)
         time.sleep(60)
     line.sendall(ODD[mode])
-    while True:
+    while flag is None:
         received(line)
+    time.sleep(60)
 
 
 ODD = {
@@ -77,4 +98,4 @@ ODD = {
 }
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

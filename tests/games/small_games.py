@@ -148,3 +148,19 @@ class Duel(Small):
         mine = await seats["me"].act([0, 0])
         yours = await seats["you"].act([mine, 0])
         return {"me": {"did": mine}, "you": {"did": yours}}
+
+
+class Tempting(Small):
+    """Whoever works five times of eight has won, which the first channel pays for; the second pays for every rest."""
+
+    channels, repeatable = ("won", "rested"), True
+
+    async def play(self, seats, seed):
+        seat, worked = seats["player"], 0
+        for _ in range(8):
+            working = await seat.act([worked, 0]) == 0
+            worked += working
+            seat.reward(rested=float(not working))
+        won = float(worked >= 5)
+        seat.reward(won=won)
+        return {"win": won}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -24,6 +25,7 @@ from tests.games import odd_client
 from evolute.games import messages, server
 from evolute.games.connect import ConnectedGame
 from evolute.games.messages import MessageError
+from evolute.games.played_game import GameError
 from evolute.testing import check_async_game
 
 CLIENTS = ROOT / "examples" / "socket_game"
@@ -68,7 +70,7 @@ def test_the_javascript_client_keeps_the_laws_and_repeats_itself():
 WORDS = {
     "dies": r"closed its connection; the program ended with exit code 9, after it had printed:\nout of ammunition",
     "closes": "closed its connection; the program is still running",
-    "stalls": "the game asked nobody for 2 s",
+    "stalls": r"asked nobody for 2 s; the program is still running, after it had printed:\nwaiting for the level server$",
     "bytes": r"a message of 4294967295 \+ 4294967295 bytes",
     "no json": "a header that is no message: Invalid JSON",
     "kind": "'cheat' found using 'kind' does not match",
@@ -96,6 +98,65 @@ def test_a_game_that_goes_wrong_ends_its_episode_with_its_last_words(mode):
         assert moved.results[0]["failed"] == 1
         with pytest.raises(RuntimeError, match=WORDS[mode]):
             raise RuntimeError(pool.words[0])
+
+
+def whole(pool):
+    """Play until an episode is whole."""
+    while not (moved := last(pool)).results[0].get("win"):
+        assert not pool.failures
+        pool.send(moved.rows, [1])
+
+
+@pytest.mark.parametrize(
+    "mode", ["bytes", "failed", pytest.param("stalls", marks=pytest.mark.slow(reason="waits for a stall"))]
+)
+def test_a_program_that_goes_wrong_once_is_replaced(mode, tmp_path):
+    game = ConnectedGame(f"{ODD} '{mode}' {tmp_path / 'flag'}", stall=5.0 if mode == "stalls" else 60.0)
+    with pool_of(game) as pool:
+        assert last(pool).results[0]["failed"] == 1
+        pool.send([0], [1])
+        whole(pool)
+        assert len(children(kind="guard.py")) == 1
+
+
+@pytest.mark.slow(reason="waits for a stall")
+def test_a_program_that_does_not_connect_again_is_replaced(tmp_path):
+    """Turns of a member end in mid-episode: this program's connection is closed then, and it only waits."""
+    game = ConnectedGame(f"{ODD} leaves {tmp_path / 'flag'}", stall=5.0)
+    with pool_of(game) as pool:
+        pool.send(pool.recv().rows, [1])
+        while not (tmp_path / "flag").exists():
+            time.sleep(0.01)
+    with pool_of(game) as pool:
+        whole(pool)
+    assert "no game has connected; the program is still running, after it had printed:\nso be it" in pool.words[0]
+
+
+def test_what_failed_first_is_told():
+    async def play(seats, seed):
+        await seats["player"].act(np.zeros(2))
+        raise GameError(next(words))
+
+    game, words = ConnectedGame(f"{ODD} bytes"), iter(["the first", "the second", "the third"])
+    game.play = play
+    with pool_of(game) as pool:
+        while not pool.failures:
+            pool.send(last(pool).rows, [1])
+    assert str(pool.failures[0]) == "ConnectedGame failed in 3 episodes in a row, first so:\nthe first"
+
+
+def test_games_that_are_missing_at_a_port_are_counted(port):
+    with subprocess.Popen([*PURSUIT.split()], env={**os.environ}) as program:
+        game = ConnectedGame(str(port), stall=1.0)
+        assert game.host_env().advice(3) == (f"connect:{port}: 3 games are needed for each member that trains; start them",)
+        with pool_of(game, (1, 2, 3)) as pool:
+            while not len(pool.failures) >= 4:
+                moved = pool.recv()
+                pool.send(moved.rows, np.ones(len(moved.rows), int))
+            errors = {str(error) for error in pool.failures.values()}
+            assert errors == {f"connect:{port}: 1 game is connected and 3 are needed (members x envs / seats); start more"}
+        server.close_servers()
+        program.wait(20)
 
 
 def test_a_program_that_never_connects_is_told_with_what_it_printed():
@@ -206,6 +267,13 @@ def fuzzed(count: int) -> int:
         except MessageError:
             continue
     return whole
+
+
+def test_a_space_that_no_message_could_fill_is_nonsense():
+    """Nothing is made as large as a stranger says."""
+    huge = {"kind": "box", "shape": [1 << 24, 1 << 24]}
+    with pytest.raises(MessageError, match="a box of 16777216 x 16777216 takes 1125899906842624 bytes, and a body at most"):
+        messages.decoded(json.dumps({**odd_client.HELLO, "token": "sesame", "observation_space": huge}).encode(), b"")
 
 
 def test_damaged_messages_are_nonsense_and_nothing_else():

@@ -22,7 +22,7 @@ from evolute.games import messages
 from evolute.games.connection import PATIENCE, Connection, LostError
 from evolute.games.game import Game, Seat
 from evolute.games.messages import Act, Ask, End, Failed, Hello, MessageError, Over, Play, Reward
-from evolute.games.played_game import GameError
+from evolute.games.played_game import GameError, NoGameError
 from evolute.games.server import GameServer, server_at, server_of
 
 LIBRARY = Library((), None, "connect:9000", "games that are programs of their own, in any language")
@@ -41,7 +41,10 @@ class ConnectedGame(Game):
     ) -> None:
         super().__init__(plays=plays)
         self._where, self._games, self.stall = where, _positive("games", games), float(_positive("stall", stall))
-        self._hello = _in_thread(lambda: self._met(_positive("wait", wait)))
+        self._wait = float(_positive("wait", wait))
+        self._connection: Connection | None = None
+        self._has_stalled = False
+        self._hello = _in_thread(self._met)
         self.seats, self.channels, self.repeatable = self._hello.seats, self._hello.channels, self._hello.repeatable
         self.legal, self.clock = self._hello.legal, self._hello.clock
         self.observation_space = _space(self._hello.observation_space)
@@ -49,22 +52,49 @@ class ConnectedGame(Game):
 
     async def play(self, seats: Mapping[str, Seat], seed: int) -> Any:
         server = self._server()
+        self._connection, self._has_stalled = None, False
         try:
-            connection = await server.take()
+            connection = self._connection = await server.take()
         except LostError as error:
             raise GameError(str(error)) from error
+        results, failed = None, True
         try:
             results = await self._episode(connection, seats, seed)
-        except (MessageError, LostError) as error:
-            words = f"{error}{await asyncio.to_thread(server.last_words, connection)}"
-            await connection.refuse(words)
-            server.drop(connection)
-            raise GameError(words) from error
-        except BaseException:
-            server.drop(connection)
+        except asyncio.CancelledError:
+            failed = self._has_stalled  # else nobody wants to play any more, and the game is not to blame
             raise
-        server.give_back(connection)
+        except (MessageError, LostError) as error:
+            known = await asyncio.to_thread(server.last_words, connection)
+            words = f"{error}; {known}" if known else str(error)
+            await connection.refuse(words)
+            raise GameError(words) from error
+        finally:
+            if results is None:
+                server.drop(connection, failed=failed)
+            else:
+                server.give_back(connection)
         return results
+
+    def advice(self, games: int) -> Sequence[str]:
+        if not self._where.isdecimal():
+            return ()
+        needed = "1 game is" if games == 1 else f"{games} games are"
+        return (f"connect:{self._where}: {needed} needed for each member that trains; start them",)
+
+    async def stalled(self) -> str:
+        server = self._server()
+        if self._connection is not None:
+            known = await asyncio.to_thread(server.last_words, self._connection)
+            self._has_stalled = True
+            return known or "it is still connected"
+        if self._where.isdecimal():
+            connected, needed = server.connected, server.needed
+            raise NoGameError(
+                f"connect:{self._where}: {connected} game{' is' if connected == 1 else 's are'} connected and {needed} "
+                f"{'is' if needed == 1 else 'are'} needed (members x envs / seats); start more"
+            )
+        known = server.give_up(new=max(self._wait, self.stall), again=self.stall)
+        return f"no game has connected; {known}" if known else "no game has connected"
 
     async def _episode(self, connection: Connection, seats: Mapping[str, Seat], seed: int) -> Any:
         assert connection.hello is not None
@@ -104,17 +134,17 @@ class ConnectedGame(Game):
     def _server(self) -> GameServer:
         return server_at(int(self._where)) if self._where.isdecimal() else server_of(self._where, self._games)
 
-    async def _met(self, wait: float) -> Hello:
+    async def _met(self) -> Hello:
         """What the first game says of itself. A program that was only started for that is ended again."""
         own = None if self._where.isdecimal() else GameServer(0, None, _command(self._where))
         server = self._server() if own is None else own
         try:
-            async with asyncio.timeout(wait):
+            async with asyncio.timeout(self._wait):
                 connection = await server.take()
         except TimeoutError as error:
             reasons = f": {server.refused[-1]}" if server.refused else ""
             words = "".join(f"; {program.last_words()}" for program in own.programs.values()) if own is not None else ""
-            raise ValueError(f"connect:{self._where}: no game said hello in {wait:g} s{reasons}{words}") from error
+            raise ValueError(f"connect:{self._where}: no game said hello in {self._wait:g} s{reasons}{words}") from error
         except LostError as error:
             raise ValueError(f"connect:{self._where}: {error}") from error
         finally:

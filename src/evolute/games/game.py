@@ -93,6 +93,14 @@ class Game:
         """The action of a seat that the member does not play; None is a random one."""
         return None
 
+    def advice(self, games: int) -> Sequence[str]:
+        """What a user should know before each member plays so many copies at a time, a sentence each."""
+        return ()
+
+    async def stalled(self) -> str | None:
+        """Called when nobody was asked for `stall` seconds, before `play` is cancelled: why; None if it is not known."""
+        return None
+
     def close(self) -> None:
         """Called once for each copy, when no more episodes are played."""
 

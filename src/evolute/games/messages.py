@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 VERSION = 1
 LENGTHS = struct.Struct("<II")
@@ -48,6 +48,13 @@ class Box(_Message):
     low: float | None = None
     high: float | None = None
     dtype: Literal["f4", "u1"] = "f4"
+
+    @model_validator(mode="after")
+    def _fits_into_a_body(self) -> Self:
+        size = math.prod(self.shape) * np.dtype(TYPES[self.dtype]).itemsize
+        if size > BODY_LIMIT:
+            raise ValueError(f"a box of {' x '.join(map(str, self.shape))} takes {size} bytes, and a body at most {BODY_LIMIT}")
+        return self
 
 
 class Discrete(_Message):

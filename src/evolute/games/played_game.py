@@ -36,6 +36,10 @@ class GameError(RuntimeError):
     """A game failed; the text is its last words."""
 
 
+class NoGameError(GameError):
+    """There is no game to be played, and another try would be in vain."""
+
+
 class PlayedGame:
     """Plays a game. `words` gets what went wrong; after some failures in a row the rows are `failed`."""
 
@@ -67,8 +71,9 @@ class PlayedGame:
                 self._words.append(_last_words(error))
 
     async def _play_on(self) -> None:
-        strikes, number = 0, 0
-        while strikes < STRIKES:
+        failures: list[str] = []
+        number = 0
+        while len(failures) < STRIKES:
             seed = derive(self._seed, "episode", number)
             self._space.seed(seed)
             seats = {name: self._seat(name) for name in self._game.seats}
@@ -76,20 +81,20 @@ class PlayedGame:
             number += 1
             try:
                 results = await self._episode(seats, played, seed)
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, NoGameError):
                 raise
             except Exception as error:  # whatever a game raises is the failure of its episode
-                strikes += 1
-                self._words.append(_last_words(error))
+                failures.append(_last_words(error))
+                self._words.append(failures[-1])
                 del self._words[:-KEPT]
                 for seat in played:
                     seat.close({"failed": 1.0}, truncated=True)
                 await asyncio.sleep(PAUSE)
                 continue
-            strikes = 0
+            failures.clear()
             for seat in played:
                 seat.close(results[seat.name])
-        self._failed(f"{type(self._game).__name__} failed in {STRIKES} episodes in a row, the last time so:\n{self._words[-1]}")
+        self._failed(f"{type(self._game).__name__} failed in {STRIKES} episodes in a row, first so:\n{failures[0]}")
 
     async def _episode(self, seats: Mapping[str, Any], played: list[PlayedSeat], seed: int) -> Results:
         """Play one episode; raises GameError if it stalls."""
@@ -104,7 +109,9 @@ class PlayedGame:
                 await asyncio.wait({task}, timeout=self._game.stall / LOOKS)
                 idle = 0 if self._active or any(seat.thinking for seat in played) else idle + 1
                 if idle >= LOOKS and not task.done():
-                    raise GameError(f"the game asked nobody for {self._game.stall:g} s; it waits in {_place(coroutine)}")
+                    why = await self._game.stalled() or f"it waits in {_place(coroutine)}"
+                    if not task.done():
+                        raise GameError(f"the game asked nobody for {self._game.stall:g} s; {why}")
         finally:
             if not task.done():
                 task.cancel()

@@ -27,6 +27,9 @@ class Program:
 
     def __init__(self, command: Sequence[str], port: int, games: int) -> None:
         self.token = secrets.token_hex(16)
+        self.greeted, self.connected, self.failed = False, 0, 0
+        """Whether it has said hello, how many games it has connected, and how many have failed and not come back."""
+        self.awaited_since = time.monotonic()
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the program may print
         self.process = subprocess.Popen(
             [sys.executable, "-SE", guard.__file__, str(os.getpid()), *command],
@@ -41,9 +44,9 @@ class Program:
     def ended(self) -> bool:
         return self.process.poll() is not None
 
-    def last_words(self) -> str:
-        """How it ended, if it has, and the last of what it printed."""
-        end = time.monotonic() + FATE
+    def last_words(self, patience: float = FATE) -> str:
+        """How it ended, if it does within `patience` seconds, and the last of what it printed."""
+        end = time.monotonic() + patience
         while not self.ended and time.monotonic() < end:
             time.sleep(0.01)
         code = self.process.poll()

@@ -13,6 +13,7 @@ import os
 import shlex
 import socket
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
@@ -37,9 +38,8 @@ class GameServer:
         self.port = int(self._listener.getsockname()[1])
         self._idle: deque[Connection] = deque()
         self.programs: dict[str, Program] = {}
-        self._seen: set[str] = set()
-        """The tokens of programs that have said hello."""
-        self._wanted = 0
+        self._wanted = self.needed = self.connected = 0
+        """How many games are wanted or played, how many it were at most, and how many are connected."""
         self._lock = threading.Lock()
         self._doors: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
         self.refused: list[str] = []
@@ -49,6 +49,7 @@ class GameServer:
         """A game that waits for play; starts a program if there are too few."""
         with self._lock:
             self._wanted += 1
+            self.needed = max(self.needed, self._wanted)
         try:
             while True:
                 connection = self._waiting()
@@ -59,7 +60,8 @@ class GameServer:
                 if connection is not None:
                     return connection
         except BaseException:
-            self._leave()
+            with self._lock:
+                self._wanted -= 1
             raise
 
     def give_back(self, connection: Connection) -> None:
@@ -69,15 +71,34 @@ class GameServer:
             self._wanted -= 1
             self._idle.append(connection)
 
-    def drop(self, connection: Connection) -> None:
-        """A game that cannot be played any more."""
-        connection.close()
-        self._leave()
+    def drop(self, connection: Connection, *, failed: bool = False) -> None:
+        """A game that is played no more. Its program may connect again; one whose games have all failed is ended."""
+        with self._lock:
+            self._wanted -= 1
+            self._disconnect(connection)
+            program = self._program(connection)
+            if failed and program is not None:
+                self._fail(program, 1)
 
     def last_words(self, connection: Connection) -> str:
-        """What is known of the program behind a connection."""
-        program = self.programs.get(connection.hello.token) if connection.hello is not None else None
-        return "" if program is None else f"; {program.last_words()}"
+        """What is known of the program behind a connection; it may be about to end."""
+        program = self._program(connection)
+        return "" if program is None else program.last_words()
+
+    def give_up(self, new: float, again: float) -> str:
+        """What is known of the program that is awaited longest; ends it if that is too long.
+
+        One that was started has `new` seconds to connect, one whose connection was closed has `again`.
+        """
+        with self._lock:
+            awaited = [one for one in self.programs.values() if one.connected + one.failed < self._games]
+            if not awaited:
+                return ""
+            program = min(awaited, key=lambda one: one.awaited_since)
+            words = program.last_words(patience=0.0)
+            if time.monotonic() - program.awaited_since >= (again if program.greeted else new):
+                self._fail(program, self._games - program.connected - program.failed)
+            return words
 
     def close(self) -> None:
         """Turn everybody out, and end all programs."""
@@ -89,9 +110,30 @@ class GameServer:
         self._idle.clear()
         self.programs.clear()
 
-    def _leave(self) -> None:
-        with self._lock:
-            self._wanted -= 1
+    def _program(self, connection: Connection) -> Program | None:
+        return self.programs.get(connection.hello.token) if connection.hello is not None else None
+
+    def _connect(self, connection: Connection) -> None:
+        self.connected += 1
+        program = self._program(connection)
+        if program is not None:
+            program.greeted = True
+            program.connected += 1
+            program.failed = max(0, program.failed - 1)
+
+    def _disconnect(self, connection: Connection) -> None:
+        connection.close()
+        self.connected -= 1
+        program = self._program(connection)
+        if program is not None:
+            program.connected -= 1
+            program.awaited_since = time.monotonic()
+
+    def _fail(self, program: Program, games: int) -> None:
+        """Some of a program's games are not counted on any more. With its last one it is ended, and so will be replaced."""
+        program.failed += games
+        if program.failed >= self._games:
+            self.programs.pop(program.token).end()
 
     def _waiting(self) -> Connection | None:
         with self._lock:
@@ -99,7 +141,7 @@ class GameServer:
                 connection = self._idle.popleft()
                 if connection.idle:
                     return connection
-                connection.close()
+                self._disconnect(connection)
         return None
 
     def _start_missing(self) -> None:
@@ -111,9 +153,9 @@ class GameServer:
             for token, program in ended.items():
                 words = program.last_words()
                 self.programs.pop(token).end()
-                if token not in self._seen:
+                if not program.greeted:
                     raise LostError(f"the game never said hello; {words}")
-            while len(self.programs) * self._games < self._wanted:
+            while sum(self._games - program.failed for program in self.programs.values()) < self._wanted:
                 program = Program(self._command, self.port, self._games)
                 self.programs[program.token] = program
 
@@ -133,8 +175,8 @@ class GameServer:
         except BaseException:
             connection.close()
             raise
-        if connection.hello is not None:
-            self._seen.add(connection.hello.token)
+        with self._lock:
+            self._connect(connection)
         return connection
 
     async def _accepted(self) -> socket.socket | None:

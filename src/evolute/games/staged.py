@@ -24,19 +24,21 @@ class StagedEnv:
     def __init__(self, game: Game) -> None:
         self.game, self.title = game, type(game).__name__
         self.seats = _played(game, self.title)
+        self.seats_per_game = len(self.seats)
         supported(game.observation_space, game.action_space)
         self.observation_space: gymnasium.Space[Any] = flat_space(game.observation_space)
         self.action_space: gymnasium.Space[Any] = game.action_space
         self.channels, self.repeatable, self.legal = tuple(game.channels), game.repeatable, game.legal
         self.has_clock = game.clock or not game.repeatable
 
+    def advice(self, games: int) -> Sequence[str]:
+        return self.game.advice(games)
+
     def pool(self, seeds: Sequence[Sequence[int]], *, whole: bool = True) -> Pool:
         """Rows for several members; in a member's last game a rule plays the seats that are left over, if there may be any."""
-        many = len(self.seats)
-        if whole and len(seeds[0]) % many:
+        if whole and len(seeds[0]) % self.seats_per_game:
             raise ValueError(
-                f"{self.title}: {many} of its seats are played, each of which takes one of a member's environments: set "
-                f"ppo.envs={len(seeds[0])} to a multiple of that, or {self.title}.plays to fewer seats"
+                f"{self.title}: {len(seeds[0])} rows of a member are no whole games of {self.seats_per_game} seats"
             )
         return self._stage(seeds)
 
@@ -45,7 +47,7 @@ class StagedEnv:
         return Lockstep(self._stage(seeds))
 
     def _stage(self, seeds: Sequence[Sequence[int]]) -> Stage:
-        many = len(self.seats)
+        many = self.seats_per_game
         games = [(int(seed), len(member) - place) for member in seeds for place, seed in enumerate(member) if place % many == 0]
         return Stage(self.game, [self.seats[:left] for _, left in games], [seed for seed, _ in games])
 

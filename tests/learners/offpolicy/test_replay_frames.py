@@ -14,6 +14,7 @@ from tests.learners.offpolicy.test_replay_laws import digest_among
 from tests.learners.offpolicy.test_replay_rows import transition
 
 from evolute.core.order import Order, Ref
+from evolute.core.spare import Spare
 from evolute.core.worker import Worker
 from evolute.envs.spec import EnvSpec
 from evolute.learners.kit.host_rollout import Trajectory
@@ -137,7 +138,7 @@ class Kept:
         """Another turn, whose every rollout is followed by a look at all rows."""
         cohort = Cohort(self.spec, [None], [Assignment({}, rollouts, 0, self.buffer)])
         old, capacity = read(self.buffer, self.spec.capacity), self.spec.capacity
-        new, made = jax.tree.map(lambda array: jnp.asarray(array)[None], cohort.blank()), []
+        new, made = jax.tree.map(lambda array: jnp.asarray(array)[None], cohort.layout.views(cohort.blank())[0]), []
         for number in range(rollouts):
             made.append(plain.rollout())
             trajectory = jax.tree.map(lambda array: jnp.asarray(array)[None], made[-1])
@@ -250,14 +251,14 @@ def test_the_laws_of_a_learner_with_stacked_frames(env, inherited):
 
 
 def test_sizes_are_told_of_single_frames():
-    assert "rows of 28 bytes" in stacked().footprint(8, None, None)
-    assert "rows of 60 bytes" in replace(stacked(), stacked=1).footprint(8, None, None)
+    assert "rows of 28 bytes" in stacked().footprint(8, steps=None, interval=1000, spare=Spare()).text
+    assert "rows of 60 bytes" in replace(stacked(), stacked=1).footprint(8, steps=None, interval=1000, spare=Spare()).text
 
 
 def test_the_frames_of_atari_are_kept_once():
     pytest.importorskip("ale_py")
     settings = DQNSettings(devices=2)
     made = make("dqn", EnvSpec("atari:Pong"), settings)
-    assert "rows of 7,068 bytes" in made.footprint(1, None, None)
+    assert "rows of 7,068 bytes" in made.footprint(1, steps=None, interval=1000, spare=Spare()).text
     repeated = make("dqn", EnvSpec("atari:Pong", action_repeat=2), settings)
     assert repeated.stacked == 1

@@ -11,13 +11,10 @@ from tests.envs import host_probes  # noqa: F401
 from tests.learners.offpolicy.replaying import SMALL, learner, state_of
 from tests.learners.ppo.training import train
 
-import evolute
-from evolute.config.error import ConfigError
 from evolute.core.order import Order, Ref
 from evolute.core.worker import Worker
 from evolute.envs.spec import EnvSpec, GameSpec
 from evolute.learners.offpolicy import buffer as buffers
-from evolute.learners.offpolicy import footprint
 from evolute.learners.offpolicy.make import make
 from evolute.learners.offpolicy.settings import DQNSettings
 from evolute.testing import check_learner
@@ -275,29 +272,6 @@ def test_opponents_are_refused():
     game = EnvSpec("pong", game=GameSpec())
     with pytest.raises(ValueError, match="no games against opponents"):
         make("dqn", game, DQNSettings())
-
-
-def test_the_size_of_buffers_is_told():
-    assert footprint.check(8, 1_000_000, 100, 10**10, "sac.capacity") == (
-        "replay buffers: 8 members x 1,000,000 rows of 100 bytes: at most 1.6 GB of memory, and about 800 MB on disk"
-    )
-    text = learner("sac", "gymnax:Pendulum-v1").footprint(8, None, None)
-    assert "8 members x 1,000,000 rows of 24 bytes" in text
-    assert "rows of 24 bytes" in text
-    assert "x 40,000 rows" in learner("sac", "gymnax:Pendulum-v1").footprint(8, 20_000, None)
-
-
-def test_buffers_that_do_not_fit_are_refused_with_the_capacity_that_does():
-    with pytest.raises(ValueError, match=r"set sac\.capacity to 620,000 or less"):
-        footprint.check(8, 1_000_000, 100, 1_250_000_000, "sac.capacity")
-    footprint.check(8, 620_000, 100, 1_250_000_000, "sac.capacity")
-
-
-def test_a_run_whose_buffers_do_not_fit_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"sac: replay buffers: 4 members x 1,000,000,000,000 rows .* set sac\.capacity to"):
-        evolute.run(
-            "sac", env="gymnax:Pendulum-v1", population=4, sac={"capacity": 10**12}, stop={"time": 60}, runs=str(tmp_path)
-        )
 
 
 def test_policies_with_nothing_to_sample_are_evaluated_once():

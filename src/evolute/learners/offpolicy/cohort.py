@@ -65,10 +65,9 @@ class Cohort:
         )
 
     def blank(self) -> Rows:
-        """Zeros [env, time, …] for the rows of one member's turn, with leading ones, and one for what is observed last."""
-        room = self.spec.frames.leading + (1 << (self.total * self.spec.unroll - 1).bit_length()) + 1
-        tail = self.assignments[0].buffer.tail
-        return Rows(*(np.zeros((self.spec.envs, room, *array.shape[1:]), array.dtype) for array in tail))
+        """Zeros [member, env, time, …] over the devices for the rows of a turn, which take no memory until they are written."""
+        shape, tail = (self.spec.envs, self.spec.room(self.total)), self.assignments[0].buffer.tail
+        return Rows(*(self.layout.filled_in((*shape, *like.shape[1:]), like.dtype, lambda row, array: None) for like in tail))
 
     def made(self, member: int, rows: Rows) -> Rows:
         """The rows [row, …] that a member has made, environment by environment, out of its [env, time, …]."""

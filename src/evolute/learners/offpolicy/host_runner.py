@@ -58,7 +58,7 @@ class HostRunner:
         cohort, episodes = Cohort(spec, states, assignments), Episodes(len(states), spec.envs)
         call, size, places, stats = self.programs.call, len(states), cohort.layout, turn.blank_stats(ring)
         rows, inputs = cohort.spread(HostRow(state.train, stats) for state in states), cohort.inputs([True] * size)
-        new, players = cohort.spread([cohort.blank()] * size), cohort.spread([_blank_player(spec)] * size)
+        new, players = cohort.blank(), cohort.spread([_blank_player(spec)] * size)
         explore, learn = partial(turn.explorer, spec), partial(turn.on_host, spec)
         with contextlib.closing(self.env.vector(env_seeds([one.seed for one in assignments], spec.envs))) as vector:
             policy = HostPolicy(
@@ -81,7 +81,7 @@ class HostRunner:
                 rows = call(("replay update", spec), learn, places, rows, given, np.int32(number), progress)
                 progress((number + 1) / cohort.total, "")
         results = []
-        for member, (row, own) in enumerate(places.unstacked((rows, new))):
+        for member, (row, own) in enumerate(zip(places.unstacked(rows), places.views(new), strict=True)):
             ended = row.stats._replace(episodes=episodes.stats(member, ring))
             results.append(TurnResult(row.train, None, cohort.made(member, own), ended, episodes.errors.get(member)))
         return results

@@ -44,14 +44,16 @@ class JaxRunner:
         progress: Progress,
     ) -> list[TurnResult]:
         cohort = Cohort(spec, states, assignments)
-        blank, new, stats = jax_envs.blank(Copies(self.env, spec.envs), 1), cohort.blank(), turn.blank_stats(ring)
+        blank, stats = jax_envs.blank(Copies(self.env, spec.envs), 1), turn.blank_stats(ring)
         envs = [state.envs if jax_envs.fits(state.envs, blank) else None for state in states]
-        rows = cohort.spread(JaxRow(state.train, own or blank, new, stats) for state, own in zip(states, envs, strict=True))
+        train, own, begun = cohort.spread((state.train, own or blank, stats) for state, own in zip(states, envs, strict=True))
+        rows = JaxRow(train, own, cohort.blank(), begun)
         inputs = cohort.inputs([own is None for own in envs])
         function, name = partial(turn.in_jax, spec, self.env), ("replay turn", spec)
         rows = self._chunks.advance(name, function, cohort.layout, rows, inputs, total=cohort.total, progress=progress)
-        after: list[JaxRow] = cohort.layout.unstacked(rows)
-        return [TurnResult(row.train, row.envs, cohort.made(member, row.new), row.stats) for member, row in enumerate(after)]
+        made = [cohort.made(member, new) for member, new in enumerate(cohort.layout.views(rows.new))]
+        after = cohort.layout.unstacked((rows.train, rows.envs, rows.stats))
+        return [TurnResult(train, own, new, ended) for (train, own, ended), new in zip(after, made, strict=True)]
 
     def evaluate(
         self, spec: ReplaySpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress

@@ -11,8 +11,9 @@ import gymnasium
 import numpy as np
 
 from evolute.core.order import Hparams, Json, LinkName, Order, Ref
-from evolute.core.protocols import Outcome, Progress, TurnError
+from evolute.core.protocols import Footprint, Outcome, Progress, TurnError
 from evolute.core.rng import derive, stream
+from evolute.core.spare import Spare
 from evolute.core.tree import Tree
 from evolute.learners.kit import acting, episode_stats, networks, teaching
 from evolute.learners.kit.acting import PolicySpec
@@ -21,7 +22,7 @@ from evolute.learners.kit.runner import turns
 from evolute.learners.kit.teaching import TeacherInputs
 from evolute.learners.offpolicy import teacher
 from evolute.learners.offpolicy.buffer import Buffer
-from evolute.learners.offpolicy.footprint import check
+from evolute.learners.offpolicy.footprint import Buffers
 from evolute.learners.offpolicy.loading import Mixed
 from evolute.learners.offpolicy.runner import Assignment, Runner, TurnResult
 from evolute.learners.offpolicy.settings import SHAPES, Name, ReplaySettings, shape_names
@@ -67,11 +68,14 @@ class OffPolicy:
         return (True, False) if self.algorithm == "sac" else (True,)
 
     def advice(self, interval: int, examples: Sequence[Hparams]) -> list[str]:
-        """Warnings: of episodes on the host, which every turn starts afresh, that may not fit into a turn; of slower code."""
+        """Warnings: of members that learn nothing; of episodes on the host, which every turn starts afresh, that may not fit
+        into a turn; of slower code."""
         specs = [self._spec(self._full(hparams)) for hparams in examples]
         for spec in specs:
             support.check(self.algorithm, native=spec.native)
         slower = support.advice(self.settings.code, self.choices["code"], [spec.policy.network for spec in specs])
+        if not any(self._full(hparams)["ratio"] for hparams in examples):
+            slower = [f"{self.algorithm}.ratio=0 makes no updates: nobody learns anything", *slower]
         limit, each = self.runner.time_limit, interval // self.settings.envs
         if self.settings.fitness == "evaluation" or limit is None or each >= limit:
             return slower
@@ -81,12 +85,12 @@ class OffPolicy:
             f"shorter ones; set interval to {limit * self.settings.envs:,} or more, or {self.algorithm}.fitness=evaluation",
         ]
 
-    def footprint(self, members: int, steps: int | None, free: int | None) -> str:
+    def footprint(self, members: int, *, steps: int | None, interval: int, spare: Spare) -> Footprint:
         """What replay buffers take; a step may make two rows."""
-        capacity = self.settings.capacity
+        capacity, spec = self.settings.capacity, self._spec(self._full({}))
         rows = capacity if steps is None else min(capacity, 2 * steps)
-        row = self._empty(self._spec(self._full({}))).row_bytes
-        return check(members, rows, row, free, f"{self.algorithm}.capacity")
+        row, room = self._empty(spec).row_bytes, spec.envs * spec.room(math.ceil(interval / spec.steps))
+        return Buffers(members, rows, row, interval, room, f"{self.algorithm}.capacity").footprint(spare)
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)

@@ -42,6 +42,11 @@ class ReplaySpec:
     teacher: PolicySpec | None = None
     """What acts in the teacher, in turns with one."""
 
+    def room(self, rollouts: int) -> int:
+        """Rows of one environment that the program has room for in a turn of so many rollouts, with leading ones, and one for
+        what is observed last: few different numbers, so that turns of unequal lengths compile little."""
+        return self.frames.leading + (1 << (rollouts * self.unroll - 1).bit_length()) + 1
+
     @property
     def traced(self) -> tuple[str, ...]:
         """The settings that are values inside the program, in its order."""
@@ -110,7 +115,10 @@ def spec_of(
 
 def _continuous(algorithm: Name, space: gymnasium.Space[Any]) -> Gaussian:
     if not isinstance(space, gymnasium.spaces.Box):
-        raise ValueError(f"learner={algorithm} is for continuous actions (a Box), and the env's are {space}: use learner=dqn")
+        other = "dqn" if isinstance(space, gymnasium.spaces.Discrete) else "ppo"
+        raise ValueError(
+            f"learner={algorithm} is for continuous actions (a Box), and the env's are {space}: use learner={other}"
+        )
     low, high = space.low.ravel(), space.high.ravel()
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError(f"learner={algorithm} needs bounded actions, and the env's are {space}")
@@ -120,7 +128,10 @@ def _continuous(algorithm: Name, space: gymnasium.Space[Any]) -> Gaussian:
 
 def _discrete(algorithm: Name, space: gymnasium.Space[Any]) -> Categories:
     if not isinstance(space, gymnasium.spaces.Discrete):
-        raise ValueError(f"learner={algorithm} is for one choice among actions (Discrete), and the env's are {space}")
+        others = "sac or td3" if isinstance(space, gymnasium.spaces.Box) else "ppo"
+        raise ValueError(
+            f"learner={algorithm} is for one choice among actions (Discrete), and the env's are {space}: use learner={others}"
+        )
     return Categories((int(space.n),), (int(space.start),), single=True)
 
 

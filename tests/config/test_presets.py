@@ -9,6 +9,8 @@ import pytest
 import evolute
 from evolute.config.layers import preset, presets, stack
 from evolute.config.resolve import resolved
+from evolute.runs.assemble import assembled
+from evolute.strategies.generations import SPARE, ladder_of
 
 PPO = {"envs": 2, "unroll": 16, "minibatches": 1, "epochs": 1, "widths": [8]}
 SB3 = {"envs": 1, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "net_arch": [8]}
@@ -67,8 +69,15 @@ def test_the_presets_of_bg_pbts_paper_search_its_space(name):
     assert config.settings.env == f"brax:{name}"
     assert (config.settings.population, config.settings.interval, config.settings.stop.steps) == (8, 10**6, 150 * 10**6)
     searched = set(config.space)
-    assert searched - {"width", "depth"} == {
+    assert searched - {"width", "depth", "spectral"} == {
         "lr", "discount", "entropy", "gae_lambda", "clip", "reward_scale", "epochs", "unroll", "minibatches"
     }  # fmt: skip
-    assert searched >= {"width", "depth"}
+    assert searched >= {"width", "depth", "spectral"}
     assert config.strategy.settings["generations"] == (1 if name in ("humanoid", "hopper") else 2)
+
+
+def test_the_small_preset_of_bg_pbt_has_room_for_both_generations_however_late_they_begin():
+    strategy = assembled(resolved(preset("bgpbt-cartpole")), {}).strategy
+    cost = ladder_of(strategy.when.taught).length
+    second = strategy.start.ladder.length + 1 + strategy.when.longest + cost + 1 + strategy.when.longest
+    assert second + cost + SPARE <= strategy.plan.turns

@@ -115,3 +115,8 @@ def test_a_width_stands_for_one_layer():
 def test_a_range_that_the_shell_took_apart_is_to_be_quoted(words):
     with pytest.raises(ConfigError, match=r"must be quoted, as in -m 'ppo\.lr=log\[1e-4, 1e-2\]'"):
         config(*PPO, *words)
+
+
+def test_which_seats_are_played_is_set_in_the_section_of_the_game():
+    with pytest.raises(ConfigError, match=r"unknown key 'ppo.seats' \(-m\); which seats .* as in Pursuit\.plays=hunter"):
+        config(*PPO, "ppo.seats=hunter")

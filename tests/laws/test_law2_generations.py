@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.engines import mpiexec
-from tests.laws import killed as killed_run
-from tests.laws.killed import Killer
+from tests.laws.killed import Killer, alone
 
 import evolute
 from evolute.config.error import ConfigError
+from evolute.config.layers import preset, python, stack
+from evolute.config.resolve import resolved
 from evolute.core.durability import reachable
 from evolute.core.population import descent
+from evolute.runs import fork
+from evolute.runs.assemble import assembled
 from evolute.runs.replay import replay
 from evolute.runs.result import Run
 from evolute.runs.session import Launch
@@ -90,17 +90,6 @@ def test_on_every_engine_a_run_killed_in_a_rung_ends_like_one_that_was_not(whole
         assert outcome(target) == outcome(folder)
 
 
-def alone(folder: Path, settings: dict, *point: str | int) -> int:
-    """The exit code of a run in processes of its own, whose leader may kill itself at a write point."""
-    words = [killed_run.__file__, str(folder), json.dumps(settings), *map(str, point)]
-    if settings["engine"] == "mpi":
-        process = mpiexec.mpiexec(3, *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        process.communicate(timeout=200)
-        return process.returncode
-    env = {**os.environ, "RAY_raylet_start_wait_time_s": "120"}
-    return subprocess.run([sys.executable, *words], env=env, capture_output=True, timeout=300).returncode
-
-
 def test_a_run_killed_in_any_stage_ends_like_one_that_was_not(train, whole, tmp_path):
     """A few points, of another kind each time; the slow test below has all of them."""
     folder, passed = whole
@@ -153,6 +142,23 @@ def test_a_fork_in_the_middle_of_a_rung_goes_on_like_its_run(whole, tmp_path, tu
     init = {"from": str(folder), "turn": turn}
     fork = evolute.run(**SETTINGS, init=init, folder=tmp_path / "fork", display="none")
     assert outcome(fork.folder) == outcome(folder)
+
+
+@pytest.mark.parametrize(
+    ("turn", "other", "kept"),
+    [
+        (BEGUN + 1, {"generations": 0}, "4 more states"),  # the teacher, and who has been on the first rung
+        (BEGUN - 1, {"generations": 0}, None),
+        (1, {"generations": 0}, "3 more states"),
+        (BEGUN + 1, {}, None),
+    ],
+)
+def test_a_fork_with_another_strategy_says_what_it_leaves_behind(whole, tmp_path, turn, other, kept):
+    told = []
+    given = {**SETTINGS, "bg_pbt": {**SETTINGS["bg_pbt"], **other}, "init": {"from": str(whole[0]), "turn": turn}}
+    config = resolved(stack([preset(given.pop("preset")), python(given)]))
+    fork.beginning(config, (parts := assembled(config, {})).strategy, parts.learner, told.append)
+    assert [kept in notice.text for notice in told] == ([] if kept is None else [True])
 
 
 def test_an_exact_replay_of_a_taught_line_ends_in_the_same_bits(whole, tmp_path):

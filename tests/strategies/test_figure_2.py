@@ -53,9 +53,9 @@ def test_random_search_ends_where_grid_search_does_and_winner_takes_all_where_pb
 def test_the_winning_line_of_pbt_has_used_both_workers_and_no_line_of_grid_search_has():
     config = resolved(preset("toy"))
     plan = plan_of(config)
-    for exploit, workers in (("truncation", {0, 1}), ("none", {0})):
+    for exploit, workers in (("truncation", 2), ("none", 1)):
         strategy = config.strategy.maker(plan, **{**config.strategy.settings, "exploit": exploit})
         population, decisions = trained(config.learner.maker, strategy, plan, turns=50, seed=0)
         assert len(decisions) == 50
         assert {order.steps for orders in decisions for order in orders} == {4}
-        assert {turn.order.member for turn in descent(best(population))} == workers
+        assert len({turn.order.member for turn in descent(best(population))}) == workers

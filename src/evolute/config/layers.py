@@ -68,6 +68,8 @@ def preset(name: str) -> Layer:
     path = Path(name)
     if path.suffix in (".yaml", ".yml"):
         return file(path)
+    if "=" in name:
+        raise ConfigError(f"{name} is no preset but a setting: settings come last, all behind one -m, as in -m {name}")
     names = presets()
     if name not in names:
         raise ConfigError(f"no preset {name!r}{closest(name, names)}; a file is given by its path, such as ./{name}.yaml")
@@ -112,6 +114,10 @@ def override(text: str) -> Layer:
         open_ended = value.count("[") > value.count("]")
         rest = "; a value with spaces must be quoted, as in -m 'ppo.lr=log[1e-4, 1e-2]'" if open_ended else ""
         raise ConfigError(f"-m {text}: the value is not valid YAML{rest}") from error
+    if isinstance(given, dict) and value.rstrip().endswith(":"):
+        raise ConfigError(
+            f"-m {text}: something is missing behind the colon, such as the port, or the command, in env=connect:9000"
+        )
     return python({key.strip(): given}, "-m") if isinstance(given, dict) else {key.strip(): Setting(given, "-m")}
 
 

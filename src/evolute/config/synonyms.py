@@ -49,6 +49,10 @@ SYNONYMS = (
 )
 """Names of one setting in this and other libraries. A setting is found from any of them, whichever a plug-in has."""
 
+PLAYS = "which seats of a game the member plays is set in the section of the game, as in Pursuit.plays=hunter"
+ELSEWHERE = {"seats": PLAYS, "seat": PLAYS, "plays": PLAYS}
+"""What is set in another section, whose name depends on the run."""
+
 
 def meant(key: str, known: Sequence[str]) -> list[str]:
     """The known keys that this one probably meant, the likeliest first."""
@@ -80,6 +84,8 @@ def hint(key: str, known: Sequence[str]) -> str:
     """The end of an error about an unknown key: what was meant, or what there is."""
     if found := meant(key, known):
         return f"; did you mean {' or '.join(map(repr, found[:2]))}?"
-    section = key.rpartition(".")[0]
+    section, _, name = key.rpartition(".")
+    if name in ELSEWHERE:
+        return f"; {ELSEWHERE[name]}"
     inside = [other for other in known if section and other.startswith(f"{section}.")] or list(known)
     return f"; there are {', '.join(inside)}" if inside else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from evolute.core.protocols import Plan
+from evolute.core.protocols import LinkError, Plan
 from evolute.strategies.bayes.bg_pbt_explore import BgPbtExplore
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.exploit import truncation
@@ -50,19 +50,18 @@ def bg_pbt(
     candidates = 3 * plan.size if candidates is None else candidates
     counts = (candidates,) if isinstance(candidates, int) else candidates
     start = Rungs(evolution, tuple((count, 1) for count in counts))
+    if generations < 0:
+        raise ValueError(f"generations={generations}: must be 0, for none, or more")
     if generations == 0:
         return start
-    counted = {"generations": generations, "patience": patience, "longest": longest, "architectures": architectures}
+    counted = {"patience": patience, "longest": longest, "architectures": architectures}
     for name, value in counted.items():
         if value is not None and value < 1:
             raise ValueError(f"{name}={value}: must be at least 1")
     if plan.turns is None:
         raise ValueError(f"generations={generations}: a run with generations needs an end; set stop.turns or stop.steps")
     if teacher and "teacher" not in plan.links:
-        raise ValueError(
-            f"generations={generations}: this learner takes no teacher; ppo, sac, td3 and dqn do, and a training function "
-            "or class does by a parameter `teacher`; with teacher=false students learn by themselves"
-        )
+        raise LinkError(f"generations={generations}: students have a teacher, or learn by themselves with teacher=false")
     taught = taught_turns(plan.turns) if taught is None else taught
     if taught < FEWEST:
         raise ValueError(f"taught={taught}: must be at least {FEWEST}, a turn on each rung")

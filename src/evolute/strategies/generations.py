@@ -1,8 +1,9 @@
 """Generations (BG-PBT, arXiv 2207.09405, section 3.2): when a population stops improving, a new one with new architectures.
 
 Its candidates start from fresh weights, are taught by the best member so far, and are thinned out on rungs until each slot has
-one. The best of them and the teacher are the new population, so a generation that fails costs turns and never the best
-member. A student is taught less the older it gets, whichever slot and rung it is in.
+one. The best of them and the teacher are the new population, and until it is complete the teacher counts among the best, so a
+generation that fails or is cut short costs turns and never the best member. A student is taught less the older it gets,
+whichever slot and rung it is in.
 """
 
 from __future__ import annotations
@@ -75,11 +76,18 @@ class Generations:
         waiting = [(hparams, why) for hparams, why in state["waiting"]]
         teacher = _found(population, state["teacher"])
         orders = self.start.orders(population, rng) if teacher is None else self._lessons(state, population, teacher, waiting)
-        made, taken = climbed(self._climb(state, population), ready, orders, [] if teacher is None else [teacher])
+        climb = self._climb(state, population)
+        made, taken = climbed(climb, ready, orders, [] if teacher is None else [teacher])
         climbing = {order.member for order in made}
         others = [slot for slot in ready if slot not in climbing]
         memory, evolved = self.start.evolution.step(state["evolution"], population, others, rng)
-        after = {**state, "taken": [*state["taken"], *map(list, taken)], "evolution": memory, "waiting": [*map(list, waiting)]}
+        after = {
+            **state,
+            "taken": [*state["taken"], *map(list, taken)],
+            "evolution": memory,
+            "waiting": [*map(list, waiting)],
+            "archive": [list(teacher.ref)] if teacher is not None and not self._complete(climb) else [],
+        }
         if self.backtrack:
             evolved = [self._from_best(order, _found(population, state["best"])) for order in evolved]
         return after, sorted([*made, *evolved], key=lambda order: order.member)
@@ -88,23 +96,33 @@ class Generations:
         """The teacher while somebody is taught, candidates that may be chosen, and what heirs may go back to."""
         climb, teacher = self._climb(state, population), _found(population, state["teacher"])
         kept = climb.retained([] if teacher is None else [teacher])
-        kept += [teacher.ref] if teacher is not None and not all(map(climb.has_left, range(self.plan.size))) else []
+        kept += [teacher.ref] if teacher is not None and not self._complete(climb) else []
+        kept += [Ref(*pair) for pair in state.get("archive", ())]  # runs from before there was one have none
         return kept + ([Ref(*state["best"])] if self.backtrack and state["best"] is not None else [])
 
     def advice(self) -> list[str]:
-        """What a new generation costs in turns and in compiling, and how many can finish."""
-        cost, turns = ladder_of(self.when.taught).length, self.plan.turns
-        most = self._most()
-        said = f"a new generation takes {cost} of the run's {turns} turns to be taught and thinned out"
+        """What a new generation costs in turns, and how many can finish."""
+        cost, turns, most, asked = ladder_of(self.when.taught).length, self.plan.turns, self._most(), self.when.generations
+        done = "taught" if self.teacher else "trained"
+        said = f"a new generation takes {cost} of the run's {turns} turns to be {done} and thinned out"
         if most == 0:
-            return [f"{said}; none can finish, so none is begun: raise stop.turns, or lower taught, patience or longest"]
-        programs = (
-            f"a generation tries up to {self.architectures} architectures; a learner that compiles, such as ppo, makes up to "
-            "two programs for each, with a teacher and without, in a few seconds each unless they are cached"
-        )
-        if most == self.when.generations:
-            return [f"{said}; {most} can finish", programs]
-        return [f"{said}; at most {most} of {self.when.generations} can finish, and no other is begun", programs]
+            end = "none can finish, so none is begun: raise stop.turns, or lower taught, patience or longest"
+        else:
+            number = f"{most} of {asked}" if most < asked else str(most)
+            end = f"at most {number} {'generation' if asked == 1 else 'generations'} can finish"
+            end += ", and no other is begun" if most < asked else ""
+        return [*self.start.advice(), f"{said}; {end}"]
+
+    @property
+    def most_architectures(self) -> int:
+        """How many different architectures a generation can have; 1 if they do not evolve."""
+        space = Space({name: param for name, param in self.plan.space.items() if name in self.plan.architecture})
+        return int(min(self.architectures, space.points))
+
+    @property
+    def most_students(self) -> int:
+        """How many students a generation begins with."""
+        return PER_SLOT * self.plan.size
 
     def _most(self) -> int:
         """How many generations can finish if none of them improves after its first turn."""
@@ -123,6 +141,10 @@ class Generations:
             return self.start.climb(state, population)
         taken = [Ref(*pair) for pair in state["taken"]]
         return Climb(ladder_of(state["taught"]), population, state["first"][-1], taken)
+
+    def _complete(self, climb: Climb) -> bool:
+        """Whether all slots have trained their members."""
+        return all(map(climb.has_left, range(self.plan.size)))
 
     def _watched(self, state: Json, population: Population) -> Json:
         """The state that knows the generation's best turn so far and since when there was none better."""
@@ -239,7 +261,7 @@ def taught_turns(turns: int) -> int:
 
 
 def _no_students() -> dict[str, Json]:
-    return {"teacher": None, "taught": None, "waiting": []}
+    return {"teacher": None, "taught": None, "waiting": [], "archive": []}
 
 
 def _found(population: Population, pair: Sequence[int] | None) -> Turn | None:

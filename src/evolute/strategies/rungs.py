@@ -24,7 +24,7 @@ class Rungs:
     def __post_init__(self) -> None:
         size = self.evolution.plan.size
         counts = [candidates for candidates, _ in self.rungs]
-        said = f"candidates={counts[0] if len(counts) == 1 else counts}"
+        said = f"candidates={_shown(counts)}"
         if not counts or min(counts) < size:
             raise ValueError(f"{said}: must be at least the population's {size}, since the best continue")
         if counts != sorted(counts, reverse=True):
@@ -40,6 +40,19 @@ class Rungs:
             place = max(place for place, rung in enumerate(rungs) if rung.per_slot == most)
             rungs[place] = rungs[place]._replace(per_slot=most - 1)
         return Ladder(tuple(rungs) if rungs[0].per_slot > 1 else ())
+
+    def advice(self) -> list[str]:
+        """Where other numbers of candidates start than were asked for."""
+        size = self.evolution.plan.size
+        asked = [candidates for candidates, _ in self.rungs]
+        whole = [math.ceil(candidates / size) * size for candidates in asked]
+        begun = [rung.per_slot * size for rung in self.ladder.rungs] or [size]
+        said = f"candidates={_shown(asked)}: "
+        rounded = [f"{said}every slot trains as many as the others, so there are {_shown(whole)}"] if whole != asked else []
+        cut = whole[0] > size and begun != whole
+        turns = self.evolution.plan.turns
+        half = [f"{said}rungs may take half of the run's {turns} turns at most, so there are {_shown(begun)}"] if cut else []
+        return half or rounded
 
     def init(self) -> Json:
         return {"taken": [], "evolution": self.evolution.init()}
@@ -77,3 +90,7 @@ class Rungs:
             return population.draft(slot, turn.order.hparams, start=turn.ref, event="chosen")
 
         return Orders(lambda slot: fresh_order(plan, population, slot, rng), resume, take)
+
+
+def _shown(counts: list[int]) -> str:
+    return str(counts[0] if len(counts) == 1 else counts)

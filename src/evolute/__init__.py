@@ -30,7 +30,7 @@ _HOMES = {
     "Ordinal": "evolute.core.param",
     "Segment": "evolute.core.segment",
 }
-_PACKAGES = ("strategies", "testing")
+_MODULES = ("policy", "strategies", "testing")
 __all__ = [
     "Choice",
     "Float",
@@ -40,6 +40,7 @@ __all__ = [
     "Segment",
     "__version__",
     "load",
+    "policy",
     "resume",
     "run",
     "strategies",
@@ -50,7 +51,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load a name when it is first used, so that importing evolute is quick."""
-    if name in _PACKAGES:
+    if name in _MODULES:
         return import_module(f"evolute.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'evolute' has no attribute {name!r}")

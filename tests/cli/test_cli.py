@@ -157,6 +157,8 @@ def test_a_dry_run_prints_values_with_their_sources_and_what_to_expect_and_makes
     ("arguments", "message"),
     [
         (["run", "tyo"], "no preset 'tyo'; did you mean 'toy'?"),
+        (["run", "-m", "a=b", "--dry-run", "env=cartpole"], "env=cartpole is no preset but a setting: settings come last"),
+        (["run", "-m", "learner=ppo", "env=connect:"], "something is missing behind the colon, such as the port"),
         (["run", "toy", "-m", "populaton=3"], "unknown key 'populaton' (-m); did you mean 'population'?"),
         (["run", "toy", "-m", "pbt.quantile=0.7"], "quantile=0.7: must lie in (0, 0.5]"),
         (["run", "toy", "-m", "toy.h0=log[1e-2, 1e-5]"], "the lower bound must lie below the upper one"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
+
+import pytest
 
 
 def evolute_envs(*arguments):
@@ -25,3 +28,9 @@ def test_the_names_in_a_source_are_listed():
     assert "gym:CartPole-v1" in evolute_envs("gym").stdout.splitlines()
     failed = evolute_envs("gymnx")
     assert (failed.returncode, "did you mean 'gymnax'?" in failed.stderr) == (2, True)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("gfootball") is not None, reason="football is installed")
+def test_where_football_can_be_built_is_told():
+    said = evolute_envs("football").stderr
+    assert "this builds it on Debian 12, in an activated virtual environment with Python 3.11:" in said

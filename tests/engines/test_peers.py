@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import socket
+import struct
+import threading
 import time
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
@@ -94,3 +97,21 @@ def _listening(pids: list[int]) -> set[tuple[str, int]]:
             address, port = local.split(":")
             found.add((socket.inet_ntoa(bytes.fromhex(address)[::-1]), int(port, 16)))
     return found
+
+
+@pytest.mark.slow("thousands of strangers come to a worker, and it still answers those who know the token")
+def test_thousands_of_strangers_do_no_harm(address):
+    rng, (host, port) = random.Random(0), address.split(":")
+    before = threading.active_count()
+    for _ in range(3_000):
+        said = rng.randbytes(rng.randrange(1, 200))
+        if rng.random() < 0.5:  # a frame of the right kind, of any length that was promised
+            said = struct.pack("!i", rng.choice([len(said), -1, 2**31 - 1])) + said
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port))) as line:
+            line.sendall(said)
+            line.shutdown(socket.SHUT_WR)
+            while line.recv(4096):
+                pass
+    assert Peers(TOKEN).ask(address, "double", 4)["twice"] == 8
+    while threading.active_count() > before + 1:  # one answers whoever has just asked
+        time.sleep(0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 
 import numpy as np
 import pytest
@@ -51,3 +52,21 @@ def test_arrays_can_be_used_where_they_lie():
 def test_a_pickle_is_no_message():
     with pytest.raises(ValueError, match=r".*"):
         decoded(pickle.dumps(print) * 100)
+
+
+def test_damaged_messages_are_errors_and_nothing_else():
+    """Whoever may send them is known; even so a damaged one makes nothing larger than itself."""
+    rng, whole = random.Random(0), encoded({"a": np.arange(9.0), "b": [1, "x", None], "c": (b"raw", 2.5)}).tobytes()
+    read = 0
+    for _ in range(5_000):
+        data = bytearray(whole)
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        try:
+            decoded(bytes(data[: rng.choice([len(data), rng.randrange(len(data))])]))
+            read += 1
+        except MemoryError:
+            raise
+        except Exception:
+            continue
+    assert read > 100

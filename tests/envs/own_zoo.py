@@ -69,6 +69,44 @@ class Counting(AECEnv):
         return {"action_mask": (np.arange(3) != self.moves % 3).astype(np.int8)}
 
 
+class Pictured(Counting):
+    """The same with pictures, whose upper rows are white: as many as there were moves."""
+
+    def __init__(self, render_mode=None):
+        super().__init__()
+        self.render_mode = render_mode
+
+    def render(self):
+        return np.where(np.arange(5) < self.moves, 255, 0).repeat(15).reshape(5, 5, 3) if self.render_mode else None
+
+
+class Alike(ParallelEnv):
+    """Two agents with the same spaces, each of which gets its own action. The game lasts so many steps."""
+
+    def __init__(self, length=3):
+        self.length, self.possible_agents, self.metadata = length, ["one_0", "one_1"], {"name": "alike"}
+
+    def observation_space(self, agent):
+        return spaces.Box(0, 10, (1,))
+
+    def action_space(self, agent):
+        return spaces.Discrete(2)
+
+    def reset(self, seed=None, options=None):
+        self.agents, self.time = list(self.possible_agents), 0
+        return self._seen(), {agent: {} for agent in self.agents}
+
+    def step(self, actions):
+        self.time += 1
+        acting, over = self.agents, self.time == self.length
+        self.agents = [] if over else acting
+        rewards = {agent: float(action) for agent, action in actions.items()}
+        return self._seen(), rewards, dict.fromkeys(acting, over), dict.fromkeys(acting, False), {agent: {} for agent in acting}
+
+    def _seen(self):
+        return {agent: np.full(1, self.time, np.float32) for agent in self.possible_agents}
+
+
 class Hunt(ParallelEnv):
     """Two hunters with two actions each against a runner with three, which sees more and is caught where both meet it.
 

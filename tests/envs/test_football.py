@@ -82,7 +82,8 @@ def test_several_seats_with_one_policy_are_rows():
     assert (obs.shape, reward.shape) == ((6, 115), (6,))
     assert not terminated.any()
     vector.close()
-    with pytest.raises(ValueError, match=r"set ppo.envs=4 to a multiple of that"):
+    assert env.seats_per_game == 3
+    with pytest.raises(ValueError, match="4 rows of a member are no whole matches of 3 seats"):
         env.vector([[1, 2, 3, 4]])
 
 

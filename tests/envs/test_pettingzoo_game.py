@@ -75,6 +75,16 @@ def test_without_opponents_a_game_in_turns_asks_who_plays(name):
         make_env(EnvSpec(name))
 
 
+def test_without_opponents_a_parallel_environment_of_one_s_own_has_one_policy_for_all_agents():
+    vector = make_env(EnvSpec("own_zoo:Alike", {"length": 2})).vector([[1, 2, 3, 4]])
+    assert vector.reset().tolist() == [[0.0]] * 4
+    _, rewards, terminated, _ = vector.step(np.array([0, 1, 1, 1]))
+    assert (rewards.tolist(), terminated.any()) == ([0, 1, 1, 1], False)
+    assert vector.step(np.array([1, 0, 0, 0]))[2].all()
+    with pytest.raises(ValueError, match=r"its agents differ.*say who plays, as in opponents=history"):
+        make_env(EnvSpec("own_zoo:Hunt"))
+
+
 @pytest.mark.slow
 def test_soccer_of_dm_control_keeps_the_laws_of_games():
     """MuJoCo is loaded, and compiles a pitch for every game."""

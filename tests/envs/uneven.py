@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -77,4 +78,18 @@ class Fatal(Uneven):
             if self.how == "dies":
                 os._exit(3)
             time.sleep(1000)
+        return super().step(action)
+
+
+class DiesOnce(Uneven):
+    """Ends its process in some step, unless the file is there, which it leaves."""
+
+    def __init__(self, flag: str) -> None:
+        super().__init__()
+        self.flag = Path(flag)
+
+    def step(self, action):
+        with contextlib.suppress(FileExistsError):
+            self.flag.touch(exist_ok=False)
+            os._exit(7)
         return super().step(action)

@@ -28,7 +28,7 @@ class Killer:
 
     def __post_init__(self) -> None:
         here = Path(__file__).parent
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])}
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parents[1]), os.environ.get("PYTHONPATH", "")])}
         self.process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
         )
@@ -43,6 +43,19 @@ class Killer:
 
     def close(self) -> None:
         self.process.communicate(timeout=30)
+
+
+def alone(folder: Path, settings: dict, *point: str | int) -> int:
+    """The exit code of a run in processes of its own, on any engine, whose leader may kill itself at a write point."""
+    from tests.engines import mpiexec
+
+    words = [__file__, str(folder), json.dumps(settings), *map(str, point)]
+    if settings["engine"] == "mpi":
+        process = mpiexec.mpiexec(3, *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process.communicate(timeout=200)
+        return process.returncode
+    env = {**os.environ, "RAY_raylet_start_wait_time_s": "120"}
+    return subprocess.run([sys.executable, *words], env=env, capture_output=True, timeout=300).returncode
 
 
 def run(folder: Path, settings: dict, at: int | None) -> None:

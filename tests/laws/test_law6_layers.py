@@ -58,6 +58,12 @@ def test_importing_evolute_loads_nothing_heavy(tmp_path):
     assert not HEAVY & modules
 
 
+def test_policies_are_at_hand_and_need_numpy_alone(tmp_path):
+    modules = loaded("import evolute; evolute.policy.load", tmp_path)
+    assert "evolute.policy" in modules
+    assert not HEAVY & modules
+
+
 @pytest.mark.parametrize("command", [["ls"], ["show", "toy-1"], ["show", "toy-1", "--json"]])
 def test_ls_and_show_import_no_plug_in(tmp_path, command):
     evolute.run(preset="toy", name="toy", runs=tmp_path / "runs", display="none")

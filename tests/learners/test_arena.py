@@ -87,10 +87,14 @@ def player(spec, action):
     return Player(weights, normalise.fresh((1,)), np.float32(0))
 
 
+def opponents_of(spec, frozen, lineups):
+    players = jax.tree.map(lambda *leaves: np.stack(leaves), *[player(spec, action) for action in frozen])
+    return Opponents(players, jnp.asarray(lineups, jnp.int32))
+
+
 def arena_of(game, live, frozen, lineups, *, copies=2, paired=False):
     spec = spec_of(game)
-    players = jax.tree.map(lambda *leaves: np.stack(leaves), *[player(spec, action) for action in frozen])
-    opponents = Opponents(players, jnp.asarray(lineups, jnp.int32))
+    opponents = opponents_of(spec, frozen, lineups)
     return Arena.of(game, spec, player(spec, live), opponents, copies, paired=paired)
 
 
@@ -125,6 +129,31 @@ def test_the_member_moves_on_to_the_next_seat_with_every_game():
     states, _ = arena.reset(jax.random.key(0))
     again, _ = arena.restart(jax.random.key(1), states)
     assert (states.seat.tolist(), again.seat.tolist()) == ([0, 1, 0], [1, 0, 1])
+
+
+def test_opponents_do_not_change_in_mid_game_nor_in_a_turn_while_the_member_learns():
+    """Every update of a turn makes the member's world anew, as it plays then, while its games go on: frozen players and bots
+    stay who they were at each table, in all of its games; only the member itself changes."""
+
+    class Lasting(Everybody):
+        """Seven ticks, in which each seat is rewarded with the other's action."""
+
+        def step(self, key, state, actions):
+            over = state["time"] == 6
+            return Tick({"time": state["time"] + 1}, self._view(), 1.0 * actions[::-1], over, jnp.bool_(False))
+
+    game = Lasting((0, 1))
+    spec = spec_of(game)
+    opponents = opponents_of(spec, [1, 2], [[1], [2], [-2], [LIVE]])
+    states, seen = None, []
+    for learnt in (0, 3):
+        world = Arena.of(game, spec, player(spec, learnt), opponents, 2)
+        states = world.reset(jax.random.key(0))[0] if states is None else states
+        for number in range(10):
+            step = jax.jit(world.step)(jax.random.key(number), states, jnp.zeros(8, jnp.int32))
+            seen.append(step.reward.reshape(4, 2).T.tolist())
+            states = world.restart(jax.random.key(number), step.state)[0] if step.terminated.all() else step.state
+    assert seen == [[[1, 2, 4, 0]] * 2] * 10 + [[[1, 2, 4, 3]] * 2] * 10
 
 
 @pytest.mark.parametrize("length", [2, 3, 6, 7])

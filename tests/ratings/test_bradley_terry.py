@@ -72,6 +72,21 @@ def test_the_ratings_are_the_most_probable_ones(rows, mean):
         assert rise == pytest.approx(0, abs=1e-5)  # the loss is convex, so where it is flat it is lowest
 
 
+def test_without_an_anchor_deviations_are_those_of_differences():
+    """How high all are together is the prior's: games say how far two are apart, and not where they are."""
+    wins = np.array([[0, 220.0], [180.0, 0]])
+    ratings = fit([Node(), Node()], Games.of_table(wins))
+    centred = ratings.around_mean
+    assert np.all(ratings.deviation > 240)
+    assert np.all(centred.deviation < 10)
+    assert centred.mean.sum() == pytest.approx(0, abs=1e-9)
+    assert centred.mean[0] - centred.mean[1] == pytest.approx(ratings.mean[0] - ratings.mean[1])
+    assert centred.chance_below(0, 1, 0.5) == pytest.approx(ratings.chance_below(0, 1, 0.5), abs=1e-6)
+    better = 1 - ratings.chance_below(0, 1, 0.5)
+    for one in (ratings, centred):
+        assert one.chance_of_best(0, np.random.default_rng(0)) == pytest.approx(better, abs=0.01)
+
+
 def test_deviations_are_those_of_the_curvature():
     nodes = [Node(), Node(), Node(parent=1)]
     games = Games.between([0, 1, 0], [1, 2, 2], [7, 3, 5], [10, 10, 6])

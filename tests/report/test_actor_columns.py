@@ -1,4 +1,4 @@
-"""The table of a run that trains says how sampling goes, where nobody waits for anybody."""
+"""The table of a run that trains says how sampling goes, with actors or where nobody waits for anybody."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from evolute.core.population import Population
 from evolute.report.watched import Watched
 
 
-def table(*metrics):
-    """The columns of a run whose members have reported these metrics."""
+def table(*metrics, **timing):
+    """The columns of a run whose members have reported these metrics, and this timing."""
     orders = [Order(member, 0, {"h0": 1.0, "h1": 1.0}) for member in range(len(metrics))]
-    reports = [Report(order, {"score": 1.0, **told}, steps=1) for order, told in zip(orders, metrics, strict=True)]
+    reports = [
+        Report(order, {"score": 1.0, **told}, steps=1, timing=timing) for order, told in zip(orders, metrics, strict=True)
+    ]
     population = Population.of(len(metrics)).order(orders).report(reports)
     watched = Watched(Path("runs/toy-1"), resolved(stack([preset("toy"), override("population=2")])), population)
     return {column.name: list(column.texts) for column in watched.columns(population.members)}
@@ -27,6 +29,13 @@ def test_samples_queue_lag_and_restarts_are_shown():
     assert found["queue"] == ["16", "16"]
     assert found["lag"] == ["0.9", "0.9"]
     assert found["restarts"] == ["1", ""]
+
+
+def test_samples_and_restarts_of_actors_are_shown_at_any_pace():
+    found = table({}, {}, samples_per_second=812.0, restarts=2.0)
+    assert found["samples/s"] == ["812", "812"]
+    assert found["restarts"] == ["2", "2"]
+    assert "lag" not in found
 
 
 def test_metrics_of_the_same_names_that_tell_something_else_are_not():

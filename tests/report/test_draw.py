@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import re
 
 import pytest
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 from PIL import Image
 from tests.report import synthetic
 
 from evolute.cli.plot import plot
 from evolute.cli.report import report
 from evolute.config.error import ConfigError
+from evolute.report import draw
+from evolute.report.figures.chart import Axis, Chart, Series
 from evolute.store.error import StoreError
 
 
@@ -67,3 +73,30 @@ def test_what_is_no_run_gives_a_sentence(tmp_path):
     empty = synthetic.synthetic(tmp_path / "empty", members=2, turns=0, ended=None)
     with pytest.raises(StoreError, match="no finished turn yet"):
         report(empty, None)
+
+
+def chart_of(x: Axis, y: Axis, series: Series) -> Figure:
+    figure = Figure(figsize=(7, 4.4), layout="constrained")
+    with rc_context(draw.SAFE):
+        draw.draw(figure.add_subplot(), Chart("key", "title", x, y, [series]))
+        figure.savefig(io.BytesIO())
+    return figure
+
+
+def test_numbers_between_powers_of_ten_are_plain_text():
+    figure = chart_of(Axis("turn"), Axis("lr", log=True), Series("a", [0, 1, 2], [2e-4, 4e-4, 7e-4]))
+    texts = [label.get_text() for label in figure.axes[0].get_yticklabels(which="minor")]
+    assert {"0.0002", "0.0003", "0.0004", "0.0006"} <= set(texts)
+    assert not any("$" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    "names", [[str(turn) for turn in range(0, 400, 10)], [*map(str, range(6)), "random", "past", "strong-1:2@5"]]
+)
+def test_names_below_a_heat_map_do_not_overlap(names):
+    cells = Series("a", list(range(len(names))), [0] * len(names), kind="cells", values=[0.5] * len(names))
+    axes = chart_of(Axis("turn", categories=names), Axis("member", categories=["0"]), cells).axes[0]
+    shown = [label for label in axes.get_xticklabels() if label.get_text()]
+    spans = [label.get_window_extent() for label in shown]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(spans))
+    assert len(shown) > 8

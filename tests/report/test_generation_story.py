@@ -24,6 +24,7 @@ from evolute.report.data.generations import (
     spent,
 )
 from evolute.report.data.page import page_data
+from evolute.report.data.start import start_lines
 from evolute.report.figures.all import charts, sections
 from evolute.runs.result import Run
 from evolute.runs.turns import TurnTable
@@ -171,6 +172,19 @@ def test_other_runs_have_no_such_section(tmp_path):
     assert sections(table)["Generations"] == []
     assert run_details(run)["generations"] == []
     assert not any(series.role in ("teacher", "border") for chart in charts(table) for series in chart.series)
+
+
+@pytest.mark.parametrize(("candidates", "rungs"), [(12, [12, 4]), ([12, 8], [12, 8, 4]), (4, []), ([10, 6], [12, 8, 4])])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_show_tells_how_many_candidates_reached_each_rung_of_the_start(tmp_path, candidates, rungs, mode):
+    cut = {"generations": 0, "candidates": candidates}
+    run = evolute.run(**SETTINGS, bg_pbt=cut, mode=mode, folder=tmp_path / "run")
+    assert run_details(run)["start"] == rungs
+    assert list(start_lines(rungs)) == ([f"  start: {' → '.join(map(str, rungs))} candidates"] if rungs else [])
+
+
+def test_candidates_of_a_start_are_not_students(folder):
+    assert run_details(Run.open(folder))["start"] == [12, 4]
 
 
 def test_fresh_weights_with_a_teacher_are_taught():

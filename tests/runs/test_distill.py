@@ -9,11 +9,13 @@ import sys
 import pytest
 
 import evolute
+from evolute.cli.fork import fork
 from evolute.config.error import ConfigError
-from evolute.config.layers import python
-from evolute.runs.distill import distill
+from evolute.config.layers import override, python
+from evolute.runs.distill import _layer, _length, distill
 from evolute.runs.result import Run
 from evolute.runs.session import Launch
+from evolute.runs.states import remembered
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,7 @@ def test_it_takes_one_value_of_each_setting(student, tmp_path):
 
 def test_who_takes_no_teacher_is_refused(tmp_path):
     evolute.run(preset="toy", population=2, stop={"turns": 1}, folder=tmp_path / "run", display="none")
-    with pytest.raises(ConfigError, match=r"\(toy\) takes no teacher; ppo without memory, sac, td3 and dqn do, and"):
+    with pytest.raises(ConfigError, match=r"^a student of .*: the learner toy takes no teacher: ppo, sac, td3 and dqn do, and"):
         distill(Run.open(tmp_path / "run").best, Launch())
 
 
@@ -89,3 +91,83 @@ def test_a_smaller_network_plays_as_its_teacher_does(tmp_path):
     assert done.student.mean > 0.9 * done.teacher.mean > 0
     taught = [turn.report.metrics["teacher_kl"] for turn in list(done.run.population[0].history())[-2::-1]]
     assert taught[-1] < taught[0]
+
+
+@pytest.fixture(scope="module")
+def probe(tmp_path_factory):
+    """A small run of PPO, in which members see one number and choose one of two actions."""
+    shape = {"widths": None, "width": 8, "depth": "int[1,2]", "activation": "choice[tanh,relu]"}
+    folder = tmp_path_factory.mktemp("probe") / "run"
+    evolute.run(**{**PROBE, "interval": 128}, ppo={**TINY, **shape}, folder=folder, stop={"turns": 1})
+    return Run.open(folder).best
+
+
+OTHER = "the teacher observes 1 numbers and the student 4: both must be trained in environments with the same observations"
+
+
+def refused(agent, tmp_path, match, **given):
+    """A student with these settings is refused before there is a folder."""
+    with pytest.raises(ConfigError, match=match):
+        distill(agent, Launch(folder=tmp_path / "none"), [python(given)])
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_student_in_another_environment_must_see_and_do_the_same(probe, tmp_path):
+    refused(probe, tmp_path, f"^init.teachers: {OTHER}$", env="cartpole", steps=256)
+
+
+def test_a_student_with_memory_is_refused(probe, tmp_path):
+    refused(
+        probe, tmp_path, r": networks with memory cannot be taught, and ppo\.memory=8: set ppo\.memory=0$", **{"ppo.memory": 8}
+    )
+
+
+@pytest.mark.parametrize("given", [{"strategy": "pbt"}, {"population": 4}])
+def test_what_a_student_cannot_have_is_refused(probe, tmp_path, given):
+    refused(probe, tmp_path, "a student is trained alone, along its lessons; leave (strategy|population) out$", **given)
+
+
+def test_widths_take_the_place_of_width_and_depth_and_the_other_way_round(probe):
+    """Of the teacher's width and depth, or of its widths."""
+    source = remembered(probe.folder)
+    removed = {"ppo.width": None, "ppo.depth": None}
+    layer = _layer(probe, source, [override("ppo.widths=[4]")])
+    assert {key: layer[key].value for key in removed} == removed
+    config = remembered(probe.folder, [layer, override("ppo.widths=[4]")])
+    assert [config.learner.settings[name] for name in ("width", "depth", "widths")] == [0, 0, (4,)]
+    assert config.learner.settings["activation"] == probe.hparams["activation"]
+    layer = _layer(probe, source, [override("ppo.width=4")])
+    assert (layer["ppo.widths"].value, layer["ppo.depth"].value) == (None, probe.hparams["depth"])
+
+
+@pytest.mark.parametrize(
+    ("given", "turns", "each"),
+    [
+        (["steps=2k"], 2, 1024),
+        (["steps=100"], 1, 1024),
+        (["steps=20k"], 10, 2048),
+        (["steps=20k", "interval=4096"], 5, 4096),
+        (["steps=20k", "stop.turns=4"], 4, 5120),
+        (["stop.turns=3", "interval=1024"], 3, 1024),
+        (["stop.turns=8"], 8, 25600),
+        (["steps=2k", "stop.turns=8"], 2, 1024),
+        ([], 10, 20480),
+    ],
+)
+def test_a_student_trains_about_as_many_steps_as_were_asked_for(probe, given, turns, each):
+    """In whole rollouts of 1,024 steps, as many turns as were asked for at most."""
+    layers = list(map(override, given))
+    asked = remembered(probe.folder, [_layer(probe, remembered(probe.folder), layers), *layers])
+    assert _length(asked, 1024) == (turns, each)
+
+
+def test_a_student_stops_early_if_it_was_asked_to(student, tmp_path):
+    given = [override(text) for text in ("steps=6", "stop.score=-1")]
+    done = distill(student[0], Launch(folder=tmp_path / "student"), given)
+    assert done.run.population[0].turns == 2
+
+
+def test_a_fork_in_another_environment_must_see_and_do_the_same(probe, tmp_path):
+    with pytest.raises(ConfigError, match="that member observes 1 numbers and a member of this run 4: both must be trained in"):
+        fork(probe.folder, 0, target=tmp_path / "fork", overrides=["env=cartpole"])
+    assert not (tmp_path / "fork").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import numpy as np
@@ -9,12 +10,14 @@ import pytest
 from tests.opponents.duels import canonical, run
 
 import evolute
+from evolute.cli.games import ratings as print_ratings
 from evolute.config.error import ConfigError
 from evolute.core.order import Order
 from evolute.envs.spec import EnvSpec, GameSpec
 from evolute.learners.ppo import ppo
 from evolute.learners.ppo.settings import PPOSettings
 from evolute.report.data.standings import ratings
+from evolute.runs.result import Run
 from evolute.store.error import StoreError
 from evolute.store.guests import Guests
 from evolute.store.journal import Journal
@@ -81,6 +84,26 @@ def test_states_of_another_run_are_opponents_and_are_rated(tmp_path, strong):
     assert known[f"strong-1:{best.member}@29"] > max(ours)
     assert known[f"strong-1:{best.member}@29"] > known["strong-1:2@5"]
     assert list(known.values()) == sorted(known.values(), reverse=True)
+
+
+def test_a_guest_that_nobody_had_met_at_the_last_decision_is_listed_without_a_rating(tmp_path, strong, capsys):
+    run(tmp_path / "run", turns=1, **{"opponents.guests": [f"{strong}:0", f"{strong}:1"]})
+    assert ratings(Run.open(tmp_path / "run"))["guests"] == [
+        {"name": name, "rating": None, "deviation": None} for name in names(tmp_path / "run")
+    ]
+    print_ratings([tmp_path / "run"], turns=False, as_json=False)
+    out = capsys.readouterr().out
+    assert re.findall(r"^guest strong-1:\d@29 +not rated yet", out, re.MULTILINE) == out.splitlines()[5:7]
+    assert "beats strong" not in out
+
+
+def test_guests_of_a_game_with_a_panel_are_listed_without_a_rating(tmp_path, capsys):
+    untrained("matrix:prisoners_dilemma").save(tmp_path / "stranger.npz")
+    rps(tmp_path / "run", env="matrix:prisoners_dilemma", **{"opponents.guests": str(tmp_path / "stranger.npz")})
+    print_ratings([tmp_path / "run"], turns=False, as_json=False)
+    out = capsys.readouterr().out
+    assert re.search(r"^guest stranger.npz +not rated +–$", out, re.MULTILINE)
+    assert "beats stranger" not in out
 
 
 def test_a_guest_stays_what_it_was(tmp_path, strong):

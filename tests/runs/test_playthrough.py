@@ -8,8 +8,10 @@ import re
 import numpy as np
 import pytest
 
+import evolute
 from evolute.cli.games import play_game
 from evolute.cli.human import board_of
+from evolute.cli.main import play
 from evolute.config.error import ConfigError
 from evolute.envs.make import make_game
 from evolute.envs.spec import EnvSpec
@@ -40,24 +42,35 @@ def test_it_is_broken_off_at_a_limit():
 
 def test_bots_play_and_unknown_ones_are_named():
     game = make_game(EnvSpec("pong"))
-    strong, weak = (opponent(game, name, seed=0, greedy=None) for name in ("built_in", "random"))
-    last = list(moments(game, [strong.player(0), weak.player(1)], seed=0))[-1]
+    strong, weak = (opponent(game, name) for name in ("built_in", "random"))
+    last = list(moments(game, [strong.player(0, 0), weak.player(1, 0)], seed=0))[-1]
     assert last.returns[0] > 0
     with pytest.raises(ConfigError, match=r"neither a run nor a bot of this game.*; bots are random, built_in$"):
-        opponent(game, "built-in", seed=0, greedy=None)
+        opponent(game, "built-in")
 
 
 def test_the_same_seed_is_the_same_game(rps):
     def returns(seed):
         game = game_of(rps)
         players = [
-            member(rps, 0, seed=seed, greedy=False).player(0),
-            opponent(game, "random", seed=seed, greedy=None).player(1),
+            member(rps, 0, greedy=False).player(0, seed),
+            opponent(game, "random").player(1, seed),
         ]
         return [np.asarray(moment.state.last).tolist() for moment in moments(game, players, seed=seed)]
 
     assert returns(3) == returns(3)
     assert returns(3) != returns(4)
+
+
+def test_the_best_of_another_run_samples_as_in_games_that_are_counted(rps):
+    game = game_of(rps)
+    rival = opponent(game, str(rps))
+
+    def played(seed):
+        return [moment.moved for moment in moments(game, [always(0), rival.player(1, seed)], seed=0)]
+
+    assert played(1) == played(1)
+    assert played(1) != played(2)
 
 
 def typed(monkeypatch, *lines: str) -> None:
@@ -84,6 +97,33 @@ def test_a_person_may_leave_at_any_time(rps, monkeypatch, capsys, lines):
     typed(monkeypatch, "rock", *lines)
     human(rps)
     assert capsys.readouterr().out.splitlines()[-1] == "0 games: won 0, drawn 0, lost 0"
+
+
+def moves(out: str) -> list[str]:
+    return re.findall(r"of rps plays (\w+)$", out, re.MULTILINE)
+
+
+def test_a_member_samples_as_in_the_games_that_rated_it(rps, monkeypatch, capsys):
+    for sample, alike in ((None, False), (True, False), (False, True)):
+        typed(monkeypatch, *["rock"] * 30)
+        human(rps, games=3, sample=sample)
+        played = moves(capsys.readouterr().out)
+        assert (played[:ROUNDS] == played[2 * ROUNDS :]) is alike, "the likeliest moves against rock, in the same seat"
+    assert evolute.load(rps).best.policy.greedy is False
+
+
+def test_without_a_seed_a_person_never_meets_the_same_games_again(rps, monkeypatch, capsys):
+    def played(**more):
+        typed(monkeypatch, *["rock"] * 40)
+        play(rps, against="human", episodes=4, **more)
+        return moves(capsys.readouterr().out)
+
+    known = played(seed=7)
+    assert known == played(seed=7)
+    games = [known[start : start + ROUNDS] for start in range(0, 4 * ROUNDS, ROUNDS)]
+    assert games[0] != games[2], "the person is in the same seat again, and the member draws other moves"
+    assert games[1] != games[3]
+    assert played() != played()
 
 
 def test_as_many_games_as_were_asked_for(rps, monkeypatch, capsys):

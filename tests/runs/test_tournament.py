@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from tests.opponents import duels
 from tests.runs.conftest import SMALL
 
 import evolute
 from evolute.cli.games import by_seat, play_against, ratings
 from evolute.cli.games import tournament as command
+from evolute.cli.main import tournament as tournament_command
 from evolute.cli.policy import play
 from evolute.config.error import ConfigError
 from evolute.core.order import PlayedGames
@@ -71,6 +75,30 @@ def test_a_tournament_says_who_is_good_in_several_ways(circular):
     assert text.splitlines()[0] == "tournament of 4, 100 games a pair"
     assert text.splitlines()[2].split()[-2:] == ["33%", "33%"]
     assert "they go round in a circle: " in text
+    assert played.sentence in text
+    assert played.sentence.startswith(f"{played.standings[0].name} is best with probability 0.3")
+
+
+def test_few_games_leave_the_first_place_open():
+    """Three of four games: how far apart they are is uncertain, and not by as much as where fresh players may be."""
+    played = Tournament(("one", "other"), np.array([[0, 3.0], [1.0, 0]]))
+    first, second = played.standings
+    assert first.rating == pytest.approx(-second.rating)
+    assert first.deviation == pytest.approx(second.deviation)
+    assert first.deviation < 100
+    assert played.sentence == f"one is better than other with probability {played.lead:.2f}"
+    assert 0.75 < played.lead < 0.9
+
+
+def test_with_random_ratings_are_relative_to_it():
+    wins = np.array([[0, 3.0, 4.0], [1.0, 0, 4.0], [0, 0, 0]])
+    last = Tournament(("one", "other", "random"), wins).standings[-1]
+    assert (last.rating, last.deviation) == (0, 0)
+
+
+def test_names_after_bots_are_explained(rps):
+    with pytest.raises(typer.BadParameter, match="foo is not a run, and --bots takes no names"):
+        tournament_command([rps, Path("foo")], bots=True)
 
 
 def test_its_page_holds_all_of_it_and_loads_nothing(circular):
@@ -91,7 +119,9 @@ def test_the_command_writes_the_page(rps, tmp_path, capsys):
     assert (tmp_path / "table.html").read_text().startswith("<!doctype html>")
     out = capsys.readouterr().out
     assert "wrote " in out
-    assert {"member 0", "member 1", "random"} <= {" ".join(line.split()[1:-5]) for line in out.splitlines()[1:4]}
+    assert " is best with probability 0." in out
+    assert "90% interval" in out.splitlines()[0]
+    assert {"member 0", "member 1", "random"} <= {re.split("  +", line)[1] for line in out.splitlines()[1:4]}
     with pytest.raises(ConfigError, match=r"call it \.html$"):
         command([rps], past=0, bots=[], games=4, seed=0, path=tmp_path / "table.png", as_json=False)
 

@@ -58,3 +58,14 @@ def test_without_an_evaluation_that_says_it_the_learner_s_settings_do(settings, 
     for evaluation in (None, unsaid):
         assert RunMeta(identity={"learner": ["ppo", settings]}, evaluation=evaluation).greedy(WINNER) is greedy
     assert RunMeta().greedy(WINNER) is True
+
+
+@pytest.mark.parametrize(
+    ("given", "greedy"),
+    [({}, False), ({"ppo.greedy": (True, "-m")}, True), ({"ppo.greedy": (False, "-m")}, False)],
+)
+def test_a_policy_of_a_game_samples_as_it_was_rated_unless_the_user_has_set_otherwise(given, greedy):
+    """Settings have their defaults in the identity of a run; what was given is in its config."""
+    setting = given.get("ppo.greedy", (True, "default"))[0]
+    identity = {"learner": ["ppo", {"greedy": setting}], "opponents": ["history", {}]}
+    assert RunMeta(learner="ppo", identity=identity, config=given).greedy(WINNER) is greedy

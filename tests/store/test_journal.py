@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -51,6 +54,7 @@ def test_an_order_comes_back_as_it_went_in(journal, order):
     [
         Report(FULL, {"score": 0.1 + 0.2, "loss": None}, 12, MATCHES, "abc", seconds=1.5),
         Report(FULL, error="Traceback\nValueError: no", seconds=0.5),
+        Report(FULL, {"score": 1.0}, 12, timing={"restarts": 1.0}, incidents=("an actor died (signal 9) and was replaced",)),
     ],
 )
 def test_a_report_comes_back_as_it_went_in(journal, report):
@@ -58,6 +62,21 @@ def test_a_report_comes_back_as_it_went_in(journal, report):
     journal.record([report], 3.25)
     assert journal.decisions()[0].reports == [report]
     assert journal.elapsed == 3.25
+
+
+def test_timing_is_told_with_metrics_and_no_part_of_the_canonical_record(tmp_path):
+    plain = Report(FULL, {"score": 1.0, "loss": None}, 12, digest="abc")
+    timed = replace(plain, seconds=2.0, timing={"samples_per_second": 812.5}, incidents=("an actor died",))
+    records, metrics = [], []
+    for number, report in enumerate([plain, timed]):
+        (tmp_path / str(number)).mkdir()
+        with contextlib.closing(Journal.create(tmp_path / str(number), RunMeta(population=4))) as journal:
+            journal.decide(0, [FULL], {})
+            journal.record([report], 3.25)
+            records.append(journal.canonical())
+            metrics.append(json.loads(journal.turns()[0][8]))
+    assert records[0] == records[1]
+    assert metrics == [{"score": 1.0, "loss": None}, {"score": 1.0, "loss": None, "samples_per_second": 812.5}]
 
 
 def test_a_report_is_taken_only_once(journal):

@@ -10,10 +10,10 @@ from evolute.core.order import Order
 from evolute.core.population import Population
 from evolute.core.protocols import Sizable
 from evolute.core.rng import stream
-from evolute.core.tree import pack
 from evolute.report import formats
 from evolute.report.data.details import retained_at_most
 from evolute.runs.assemble import Parts, assembled
+from evolute.runs.corners import largest_state
 from evolute.runs.far_actors import actors_text
 
 JOURNAL_BYTES = 600
@@ -80,11 +80,11 @@ def _disk(config: Config, size: int, turns: int, state: int | None) -> str:
     most = config.settings.keep.most(size, turns, barrier=config.settings.mode == "sync", retained=retained)
     if state is None:
         return f"checkpoints of at most {most:,} states, whose size is known after the first turn"
-    return f"checkpoints at most {formats.size(most * state)} ({most:,} states of {formats.size(state)})"
+    return f"checkpoints at most {formats.size(most * state)} ({most:,} states of up to {formats.size(state)})"
 
 
 def _first(parts: Parts) -> tuple[list[Order], dict[str, int], int | None]:
-    """The first orders, the number of members of each shape, and the size of one fresh state, if it is known yet."""
+    """The first orders, the number of members of each shape, and the size of the largest fresh state, if it is known yet."""
     config, learner, plan, strategy = parts.config, parts.learner, parts.plan, parts.strategy
     _, orders = strategy.step(
         strategy.init(), Population.of(plan.size), range(plan.size), stream(config.settings.seed, "strategy", 0)
@@ -93,5 +93,4 @@ def _first(parts: Parts) -> tuple[list[Order], dict[str, int], int | None]:
     for order in orders:
         shape = learner.shape({**config.learner.settings, **order.hparams})
         shapes[shape] = shapes.get(shape, 0) + 1
-    state = learner.dump(learner.init(orders[:1])[0])
-    return orders, shapes, None if state is None else sum(map(len, pack(state)))
+    return orders, shapes, largest_state(learner, config, orders[0].hparams)

@@ -46,7 +46,7 @@ def _names(source: str, *, as_json: bool) -> None:
     adapter = adapters()[source]
     library = adapter.library
     if not library.installed and library.install:
-        raise ConfigError(f"{source} is not installed; on {library.where} this builds it:\n\n{library.install}")
+        raise ConfigError(f"{source} is not installed; this builds it on {library.where}:\n\n{library.install}")
     if not library.installed:
         raise ConfigError(f"{source} is not installed; {adapter.library.how_to_get}")
     try:

@@ -16,5 +16,5 @@ def fork(folder: Path, turn: int, *, target: Path | None, overrides: Sequence[st
     start = {"init.from": str(folder), "init.turn": turn, "name": f"{folder.resolve().name}-fork"}
     layers = [{key: Setting(value, "fork") for key, value in start.items()}, *map(override, overrides)]
     config = remembered(folder, layers)
-    how = Launch(folder=target, new=target is None, choices=choices_of(folder))
+    how = Launch(folder=target, new=target is None, choices=choices_of(folder, layers))
     train_and_conclude(lambda display: launch(config, display.watching(how)), as_json=False)

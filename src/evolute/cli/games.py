@@ -25,6 +25,7 @@ from evolute.report.formats import who
 from evolute.report.rated_lines import print_lines
 from evolute.report.summary import printed, ratings_table
 from evolute.report.tournament import circle_sentence, tournament_page
+from evolute.runs.rated import rating_text
 from evolute.runs.result import Run
 from evolute.runs.tournament import GAMES, against
 from evolute.runs.tournament import tournament as played
@@ -32,7 +33,7 @@ from evolute.runs.video import record_match
 from evolute.store.evaluation import WAYS
 
 HUMAN = "human"
-ON_VIDEO = "the member has seat 0: orange on boards, green in pong and soccer"
+ON_VIDEO = "the member has seat 0: orange on boards of pgx, green in pong and soccer"
 
 
 def ratings(folders: Sequence[Path], *, turns: bool, as_json: bool) -> None:
@@ -74,11 +75,14 @@ def play_game(
             raise ConfigError("--against human is played in the terminal: leave out --video and --json")
         play_human(folder, member, games=games, seed=seed, greedy=greedy)
         return
-    play_against(folder, member, other, games=games or GAMES, seed=seed, greedy=bool(greedy), as_json=as_json)
-    if video is not None:
-        frames = record_match(folder, member, other, video, seed=seed, greedy=bool(greedy))
-        if not as_json:
-            print(f"wrote {video} ({frames} frames, {formats.size(video.stat().st_size)}): {ON_VIDEO}")
+    greedy = chosen(Run.open(folder), member).greedy if greedy is None else greedy
+    frames = 0
+    if video is not None:  # first, so that a game that cannot be recorded is not played for nothing
+        with Console(file=sys.stderr).status("recording"):
+            frames = record_match(folder, member, other, video, seed=seed, greedy=greedy)
+    play_against(folder, member, other, games=games or GAMES, seed=seed, greedy=greedy, as_json=as_json)
+    if video is not None and not as_json:
+        print(f"wrote {video} ({frames} frames, {formats.size(video.stat().st_size)}): {ON_VIDEO}")
 
 
 def play_against(folder: Path, member: int | None, other: str, *, games: int, seed: int, greedy: bool, as_json: bool) -> None:
@@ -164,12 +168,14 @@ def tournament(
 def _show(data: dict[str, Json]) -> None:
     players = data["players"]
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("", "player", "rating", "Nash mixture", "alpha-rank"):
+    for column in ("", "player", "rating", "Nash mixture", "90% interval", "alpha-rank"):
         grid.add_column(column, justify="left" if column == "player" else "right", no_wrap=True)
     for place, one in enumerate(players, start=1):
-        shares = (f"{one[column]:.0%}" for column in ("mixture", "alpha_rank"))
-        grid.add_row(str(place), Text(one["name"]), f"{one['rating']:.0f} ± {one['deviation']:.0f}", *shares)
+        rating = rating_text(one["rating"], one["deviation"], by_gain=False)
+        interval = f"{one['mixture_low']:.0%} to {one['mixture_high']:.0%}"
+        grid.add_row(str(place), Text(one["name"]), rating, f"{one['mixture']:.0%}", interval, f"{one['alpha_rank']:.0%}")
     printed(grid)
+    printed(Text(data["sentence"]))
     games = int(max(max(one["games"]) for one in players))
     printed(Text(f"\n% of {games:,} games that the row won against the column; a draw is half a win"))
     width = max(3, len(str(len(players)))) + 1

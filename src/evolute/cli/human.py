@@ -13,8 +13,9 @@ import numpy as np
 from evolute.config.error import ConfigError
 from evolute.core.rng import derive
 from evolute.envs.game import Game, Readable, Situation
+from evolute.envs.host_game import HostGame
 from evolute.report.formats import count
-from evolute.runs.playthrough import Contestant, Moment, game_of, member, moments
+from evolute.runs.playthrough import Contestant, Moment, game_of, in_turns, member, moments
 
 LISTED = 24
 """At most so many legal moves are listed without being asked for."""
@@ -26,7 +27,7 @@ class QuitError(Exception):
 
 def play_human(folder: Path, slot: int | None, *, games: int | None, seed: int, greedy: bool | None) -> None:
     """Play games with a person until that one has had enough, or so many."""
-    rival = member(folder, slot, seed=seed, greedy=greedy)
+    rival = member(folder, slot, greedy=greedy)
     game = game_of(folder)
     board = board_of(game, folder)
     print(f"You play against {rival.name}. Type a move, ? for all legal moves, q to quit.")
@@ -43,11 +44,11 @@ def play_human(folder: Path, slot: int | None, *, games: int | None, seed: int, 
     print(f"{count(sum(tally.values()), 'game')}: {', '.join(f'{word} {number}' for word, number in tally.items())}")
 
 
-def _game(game: Game, board: Board, rival: Contestant, number: int, seed: int) -> str:
+def _game(game: Game | HostGame, board: Board, rival: Contestant, number: int, seed: int) -> str:
     """One game; the person changes seats with every game. Returns how it ended for the person."""
     seat = number % len(game.teams)
     person = Person(board, seat, rival.name)
-    players = [person if one == seat else rival.player(one) for one in range(len(game.teams))]
+    players = [person if one == seat else rival.player(one, seed) for one in range(len(game.teams))]
     print(f"\nGame {number + 1}")
     for moment in moments(game, players, seed=seed):
         person.see(moment)
@@ -107,7 +108,7 @@ class Person:
 class Board:
     """A game as a person sees it; one that has no text of its own shows its observations, and numbers as moves."""
 
-    game: Game
+    game: Game | HostGame
     readable: Readable | None
 
     def text(self, state: Any, seat: int) -> str:
@@ -128,11 +129,11 @@ class Board:
         return names.get(int(action), str(action))
 
 
-def board_of(game: Game, folder: Path) -> Board:
+def board_of(game: Game | HostGame, folder: Path) -> Board:
     described: object = game
     if isinstance(described, Readable):
         return Board(game, described)
-    if game.actors > 1 or not isinstance(game.action_space, gymnasium.spaces.Discrete):
+    if not in_turns(game) or not isinstance(game.action_space, gymnasium.spaces.Discrete):
         raise ConfigError(
             f"--against human: the game of {folder} is not played move by move; board, card and matrix games are. "
             "Name a run or a bot, and --video to watch"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -136,9 +137,16 @@ def tournament(
 ) -> None:
     """Let everybody play everybody. Shows who beats whom, ratings, the Nash mixture and alpha-rank."""
     from evolute.cli.games import tournament
+    from evolute.runs import folders as known
 
     named = "all" if bots else bot or []
     runs = [located(one) for one in folders]
+    for run in runs:
+        if bots and not known.is_run(run):
+            raise typer.BadParameter(
+                f"{run} is not a run, and --bots takes no names: all bots of the game join; --bot {run} adds this one alone",
+                param_hint="--bots",
+            )
     tournament(runs, past=past, bots=named, games=games, seed=seed, path=path, as_json=as_json)
 
 
@@ -230,12 +238,18 @@ def play(
     episodes: Annotated[
         int | None, typer.Option("--episodes", min=1, help="Number of episodes; by default the learner decides.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the episodes.")] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Random seed of the episodes; by default 1, and a fresh one against you."),
+    ] = None,
     video: Annotated[Path | None, typer.Option("--video", help="Also record one episode, as a .gif or .mp4 file.")] = None,
     film: Annotated[Path | None, typer.Option("--film", hidden=True)] = None,
     sample: Annotated[
         bool | None,
-        typer.Option("--sample/--greedy", help="Sample actions or take the likeliest; by default as did better after the run."),
+        typer.Option(
+            "--sample/--greedy",
+            help="Sample actions or take the likeliest; by default as did better after the run, and in games sample.",
+        ),
     ] = None,
     against: Annotated[
         str | None,
@@ -247,6 +261,8 @@ def play(
     as_json: PrintJson = False,
 ) -> None:
     """Evaluate a member in fresh episodes and print its returns. In a game, let it play --against a run, a bot or you."""
+    if seed is None:
+        seed = secrets.randbelow(2**31) if against == "human" else 1  # who plays again does not want the same games
     if against is not None:
         from evolute.cli.games import play_game
 

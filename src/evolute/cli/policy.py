@@ -27,7 +27,7 @@ from evolute.store.evaluation import WAYS
 
 def export(folder: Path, path: Path | None, member: int | None) -> None:
     """Write an agent's policy into a file, and say how to use it."""
-    agent, _ = _agent(folder, member)
+    agent, config = _agent(folder, member)
     policy = exportable(agent)
     path = path or Path(f"policy{policy.suffix}")
     if path.suffix != policy.suffix:
@@ -38,7 +38,11 @@ def export(folder: Path, path: Path | None, member: int | None) -> None:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
     print(f"wrote {path} ({formats.size(path.stat().st_size)}): {who(agent)}")
     print(f"use it, {policy.use(path)}")
-    if not agent.greedy:
+    if not agent.greedy and config.opponents is not None:
+        print(
+            "it samples its actions, as in the games that rated it; policy(observation, greedy=True) takes the likeliest ones"
+        )
+    elif not agent.greedy:
         print("it samples its actions, which did better after the run than the likeliest ones")
 
 

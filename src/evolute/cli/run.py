@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+import typer
+
 from evolute.cli.dry_run import print_dry_run
 from evolute.config.layers import Setting, file, override, preset, stack
 from evolute.config.resolve import resolved
@@ -41,11 +43,18 @@ def run(
     if presets:
         layers.insert(0, {"name": Setting(Path(presets[0]).stem, "preset")})
     config = resolved(stack([*layers, *(file(Path(path)) for path in files), *map(override, overrides)]))
-    how = Launch(folder=folder, new=new, edited=edited, take_over=take_over)
+    how = Launch(folder=folder, new=new, edited=edited, take_over=take_over, confirm=_agreed)
     if dry_run:
         print_dry_run(config, *choose(config, how), sys.stdout)
         return
     train_and_conclude(lambda display: launch(config, display.watching(how)), as_json=as_json)
+
+
+def _agreed(question: str) -> bool:
+    """Whether a person agrees, if there is one: nobody is asked in scripts and batch jobs."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    return typer.confirm(question, default=True, err=True)
 
 
 def resume(folder: Path, overrides: Sequence[str], *, as_json: bool, take_over: bool) -> None:

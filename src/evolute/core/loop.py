@@ -209,6 +209,8 @@ class Loop:
             if report.failed:
                 text = f"member {report.order.member} failed turn {report.order.turn}: {report.reason}"
                 self.notify(Notice(text, warning=True))
+        for text in dict.fromkeys(f"turn {report.order.turn}: {one}" for report in reports for one in report.incidents):
+            self.notify(Notice(text, warning=True))  # once for all members of a cohort
         self.keeper.tend(self.population, self._retained())
 
     def _plateau(self, reports: Sequence[Report]) -> Plateau:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 Json = Any
@@ -161,7 +161,8 @@ class Report:
     """What came of an order: metrics and the digest of the new state, or the error that left no state behind.
 
     `objectives` are what the metrics add up to for each of the run's objectives; () if it has none, or no episode ended.
-    `seconds` is how long the turn took; it is not part of the canonical record, since it differs from run to run.
+    `seconds` is how long the turn took, `timing` what else its speed was, such as samples per second, and `incidents` what went
+    wrong and was put right, a sentence each. They are not part of the canonical record, since they differ from run to run.
     """
 
     order: Order
@@ -172,6 +173,8 @@ class Report:
     error: str | None = None
     seconds: float = 0.0
     objectives: tuple[float, ...] = ()
+    timing: Mapping[str, float] = field(default_factory=dict)
+    incidents: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -193,7 +196,16 @@ class Report:
             body["digest"] = self.digest
         if self.error is not None:
             body["error"] = self.error
+        if self.timing:
+            body["timing"] = dict(self.timing)
+        if self.incidents:
+            body["incidents"] = list(self.incidents)
         return body
+
+    @property
+    def canonical(self) -> Report:
+        """The report without what differs from run to run."""
+        return replace(self, seconds=0.0, timing={}, incidents=())
 
     @classmethod
     def from_json(cls, order: Order, body: Mapping[str, Json], *, seconds: float = 0.0) -> Report:
@@ -207,6 +219,8 @@ class Report:
             error=body.get("error"),
             seconds=seconds,
             objectives=tuple(body.get("objectives", ())),
+            timing=body.get("timing", {}),
+            incidents=tuple(body.get("incidents", ())),
         )
 
 

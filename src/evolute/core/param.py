@@ -256,6 +256,11 @@ def _check_bounds(param: Any, low: float, high: float) -> None:
         raise ValueError(f"{param}: the lower bound must lie below the upper one")
 
 
+def corners(param: Param) -> tuple[Any, ...]:
+    """The values of a list, or both ends of a range."""
+    return param.values if isinstance(param, _Listed) else (param.decode(0.0), param.decode(1.0))
+
+
 def _distinct(param: _Listed, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The values as the journal will give them back (a tuple as a list), each once."""
     shown = f"{type(param).__name__.lower()}[{', '.join(map(str, values))}]"

@@ -14,6 +14,7 @@ from evolute.core.order import Hparams, Json, Lineup, LinkName, Match, Order, Pl
 from evolute.core.population import Population, Rating
 from evolute.core.request import Answer
 from evolute.core.space import Space
+from evolute.core.spare import Spare
 from evolute.core.tree import Tree
 
 S = TypeVar("S")
@@ -67,12 +68,17 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a turn of one member produced besides its state; with an error the state is void."""
+    """What a turn of one member produced besides its state; with an error the state is void.
+
+    `timing` and `incidents` are as in its Report: they may differ where all else repeats itself.
+    """
 
     metrics: Mapping[str, Any] = field(default_factory=dict)
     steps: int | None = None
     matches: tuple[Match, ...] = ()
     error: str | None = None
+    timing: Mapping[str, float] = field(default_factory=dict)
+    incidents: tuple[str, ...] = ()
 
 
 class Learner(Protocol[S]):
@@ -230,15 +236,31 @@ class Advises(Protocol):
         """A sentence each, such as what it will cost."""
 
 
+@dataclass(frozen=True)
+class Footprint:
+    """A sentence on what a run takes, and whether that is so much that a person should be asked."""
+
+    text: str
+    large: bool = False
+
+
 @runtime_checkable
 class Sizable(Protocol):
     """A learner whose states are so large that a user should know before training."""
 
-    def footprint(self, members: int, steps: int | None, free: int | None) -> str:
-        """A sentence on what all members take at most, if each trains for so many steps.
+    def footprint(self, members: int, *, steps: int | None, interval: int, spare: Spare) -> Footprint:
+        """What all members take at most, if each trains for so many steps, in turns of `interval`.
 
-        Raises ValueError if it is more than the memory that is `free` allows, in bytes; None means that nobody knows.
+        Raises ValueError if the machine has less to `spare`.
         """
+
+
+@runtime_checkable
+class InRollouts(Protocol):
+    """A learner whose turns are made of whole rollouts, however few steps are asked for."""
+
+    def rollout_steps(self, hparams: Hparams) -> int:
+        """The steps of one rollout."""
 
 
 @runtime_checkable

@@ -101,7 +101,17 @@ class Worker:
             return Report(order, error=traceback.format_exc(), seconds=seconds)
         self._states[order.ref] = state
         steps = order.steps if outcome.steps is None else outcome.steps
-        return Report(order, metrics, steps, outcome.matches, mark, seconds=seconds, objectives=objectives)
+        return Report(
+            order,
+            metrics,
+            steps,
+            outcome.matches,
+            mark,
+            seconds=seconds,
+            objectives=objectives,
+            timing=dict(outcome.timing),
+            incidents=tuple(outcome.incidents),
+        )
 
     def _starts(self, orders: Sequence[Order]) -> list[Any]:
         """The orders' start states, fresh ones where an order names none."""

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import reduction
@@ -79,6 +79,8 @@ class Actors:
     def __init__(self, env: Separable, count: int, limit: float) -> None:
         self.env, self.count, self.limit = env, count, limit
         self.restarts = self.openings = 0
+        self._fates = Counter[str]()
+        """What became of actors that were replaced, since somebody asked."""
         try:
             self._payload = bytes(cloudpickle.dumps(env))
         except Exception as error:
@@ -99,12 +101,21 @@ class Actors:
             self._processes.append(self._started())
         return self._processes[number]
 
-    def replaced(self, number: int) -> Process:
-        """Another actor in the place of this one."""
+    def replaced(self, number: int, fate: str) -> Process:
+        """Another actor in the place of this one, whose `fate` is kept."""
         self._processes[number].end()
         self.restarts += 1
+        self._fates[fate] += 1
         self._processes[number] = self._started()
         return self._processes[number]
+
+    def incidents(self) -> tuple[str, ...]:
+        """What became of actors that were replaced since the last call."""
+        told = tuple(
+            f"an actor {fate} and was replaced{f', {times} times' if times > 1 else ''}" for fate, times in self._fates.items()
+        )
+        self._fates.clear()
+        return told
 
     def close(self) -> None:
         """End all actors."""
@@ -225,7 +236,7 @@ class ActorPool:
             while process.pipe.poll():
                 self._take(process, process.pipe.recv_bytes())
         except (EOFError, OSError):
-            self._lost(number, f"its actor died ({process.fate()})")
+            self._lost(number, f"died ({process.fate()})")
 
     def _take(self, process: Process, message: bytes) -> None:
         opening, row = np.frombuffer(message, np.int32, 2, 4).tolist()
@@ -245,7 +256,7 @@ class ActorPool:
         self._arrivals.put(row, arrays["obs"][row], float(arrays["reward"][row]), terminated, truncated)
         self._ready.append(row)
 
-    def _lost(self, number: int, why: str) -> None:
+    def _lost(self, number: int, fate: str) -> None:
         """Replace an actor that is gone; the row that it was stepping is to blame if this happens again and again."""
         process = self._actors.process(number)
         self._selector.unregister(process.pipe)
@@ -253,8 +264,10 @@ class ActorPool:
         if asked:
             self._strikes[asked[0]] += 1
             if self._strikes[asked[0]] >= STRIKES:
-                self._fail(asked.pop(0), f"the environment cannot be stepped: {why}, {STRIKES} times in the same step")
-        self._actors.replaced(number)
+                self._fail(
+                    asked.pop(0), f"the environment cannot be stepped: its actor {fate}, {STRIKES} times in the same step"
+                )
+        self._actors.replaced(number, fate)
         again = asked if self._replay else self._cut_short(number, asked)
         self._open(number)
         if again:
@@ -299,7 +312,7 @@ class ActorPool:
         for number in range(self._count):
             process = self._actors.process(number)
             if process.asked and now >= process.heard + self._limit(process):
-                self._lost(number, f"a step took longer than {self._actors.limit:g} s (actors.limit)")
+                self._lost(number, f"was killed, since a step took longer than {self._actors.limit:g} s (actors.limit)")
 
 
 def _shapes(env: HostEnv) -> Mapping[str, tuple[tuple[int, ...], str]]:

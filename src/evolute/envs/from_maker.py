@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 import gymnasium
@@ -18,7 +19,8 @@ from evolute.envs.host_vector import VectorHostEnv
 from evolute.envs.interface import HasHostEnv, HostEnv, JaxEnv
 from evolute.envs.jax_wrappers import TimeLimit
 from evolute.envs.maker import call_maker, maker_of
-from evolute.envs.pettingzoo_game import PettingZooGame, is_pettingzoo
+from evolute.envs.pettingzoo_game import PettingZooGame, is_aec, is_pettingzoo
+from evolute.envs.pettingzoo_shared import SharedPolicyEnv
 
 
 def from_maker(
@@ -27,7 +29,8 @@ def from_maker(
     """The environment that a maker returns when it is called with the options.
 
     It may return a gymnasium.Env, or if it takes `num_envs` a VectorEnv of that many copies, or an object with the functions
-    of a JaxEnv or of a HostEnv, or a game that runs by itself (`evolute.games`).
+    of a JaxEnv or of a HostEnv, or a game that runs by itself (`evolute.games`), or a parallel environment of PettingZoo, which
+    has one policy for all agents.
     A maker that takes `time_limit` is given it. Actions of a JaxEnv are not repeated here.
     """
     maker = maker_of(name)
@@ -43,6 +46,9 @@ def from_maker(
     if isinstance(env, gymnasium.Env):
         env.close()
         return SyncHostEnv(lambda: time_limited(maker(**options), time_limit), action_repeat=action_repeat)
+    if is_pettingzoo(env) and not is_aec(env):
+        env.close()
+        return SharedPolicyEnv(name, partial(maker, **options), time_limit=time_limit, action_repeat=action_repeat)
     return _checked(name, env, time_limit, action_repeat)
 
 
@@ -61,7 +67,7 @@ def game_from_maker(name: str, options: Mapping[str, Any], *, time_limit: int | 
     game = call_maker(name, maker, options)
     if is_pettingzoo(game):
         game.close()
-        return PettingZooGame(name, lambda: maker(**options))
+        return PettingZooGame(name, partial(maker, **options))
     if isinstance(game, HasHostEnv):
         raise ValueError(f"{name} runs by itself, and opponents do not play in such games: a rule plays the other seats")
     return game if isinstance(game, (Game, HostGame)) else None

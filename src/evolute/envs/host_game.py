@@ -70,3 +70,18 @@ class HostGame(Protocol):
 
     def copy(self) -> GameCopy:
         """Another copy of the game."""
+
+
+class RenderedCopy(GameCopy, Protocol):
+    """A copy that can be recorded."""
+
+    def frame(self) -> Array:
+        """The game as it is now, as an image [height, width, 3]. Raises ValueError if it has none."""
+
+
+@runtime_checkable
+class Rendered(Protocol):
+    """A game on the host that can be recorded."""
+
+    def rendered(self) -> RenderedCopy:
+        """A copy to be recorded. Raises ValueError if this game makes none."""

@@ -224,6 +224,28 @@ class WithLegal(Protocol):
 
 
 @runtime_checkable
+class WithSeats(Protocol):
+    """A HostEnv whose rows are seats of games, so that a member has rows for whole games."""
+
+    @property
+    def seats_per_game(self) -> int:
+        """How many rows are one game."""
+
+
+def seats_per_game_of(env: object) -> int:
+    """How many rows of an environment belong together; 1 if it is no game."""
+    return env.seats_per_game if isinstance(env, WithSeats) else 1
+
+
+@runtime_checkable
+class Advises(Protocol):
+    """A HostEnv for which a user has something to do."""
+
+    def advice(self, games: int) -> Sequence[str]:
+        """What a user should know before each member plays so many games at a time, a sentence each."""
+
+
+@runtime_checkable
 class HasHostEnv(Protocol):
     """What is no environment but can be used as one: a game that runs by itself (`evolute.games`)."""
 

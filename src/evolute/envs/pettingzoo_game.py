@@ -6,6 +6,7 @@ spaces are alike have one role. Of agents with fewer actions than others the res
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import sys
@@ -16,7 +17,8 @@ import numpy as np
 from gymnasium import spaces
 
 from evolute.envs.flatten import flat_space, flatten
-from evolute.envs.host_game import Array, GameCopy, Moment
+from evolute.envs.frames import enlarged, without_screen
+from evolute.envs.host_game import Array, GameCopy, Moment, RenderedCopy
 from evolute.envs.spaces import supported
 
 MASK, SEEN = "action_mask", "observation"
@@ -24,7 +26,7 @@ MASK, SEEN = "action_mask", "observation"
 
 
 class PettingZooGame:
-    """The game of an environment that `make` makes anew with every call.
+    """The game of an environment that `make` makes anew with every call, to be recorded if called with `render_mode`.
 
     `teams`, the team of each agent, and `zero_sum` are taken from the environment's `metadata` if they are there.
     """
@@ -34,7 +36,7 @@ class PettingZooGame:
     def __init__(
         self,
         name: str,
-        make: Callable[[], Any],
+        make: Callable[..., Any],
         *,
         teams: Sequence[int] | None = None,
         zero_sum: bool | None = None,
@@ -59,7 +61,19 @@ class PettingZooGame:
         env.close()
 
     def copy(self) -> GameCopy:
-        env = self._make()
+        return self._copy(self._make())
+
+    def rendered(self) -> RenderedCopy:
+        takes = inspect.signature(self._make).parameters.values()
+        if not any(one.name == "render_mode" or one.kind is one.VAR_KEYWORD for one in takes):
+            raise ValueError(
+                f"{self._name} cannot be recorded: what makes it takes no render_mode; let it take render_mode, and render() "
+                "return an image if that is 'rgb_array'"
+            )
+        without_screen()
+        return self._copy(self._make(render_mode="rgb_array"))
+
+    def _copy(self, env: Any) -> RenderedCopy:
         seats = _Seats(list(env.possible_agents), self._sights, self._moves, has_legal=self.has_legal)
         return _InTurns(env, seats) if is_aec(env) else _Parallel(env, seats)
 
@@ -161,6 +175,13 @@ def _teams(name: str, agents: Sequence[str], given: Sequence[int] | None) -> tup
     return tuple(range(len(agents))) if len(kinds) in (1, len(agents)) else tuple(kinds.index(one) for one in names)
 
 
+def _image(env: Any) -> Array:
+    image = env.render()
+    if not isinstance(image, np.ndarray) or image.ndim != 3:
+        raise ValueError(f"render() of {env} returned {type(image).__name__}: it must return an image [height, width, 3]")
+    return enlarged(image.astype(np.uint8))
+
+
 def is_pettingzoo(env: Any) -> bool:
     """Whether this is an environment of PettingZoo; imports nothing."""
     library: Any = sys.modules.get("pettingzoo")
@@ -241,6 +262,9 @@ class _Parallel:
             seats.terminated[seats.numbers[agent]] |= bool(ended)
         return self._moment(obs, infos, rewards)
 
+    def frame(self) -> Array:
+        return _image(self._env)
+
     def close(self) -> None:
         self._env.close()
 
@@ -266,6 +290,9 @@ class _InTurns:
         agent = self._env.agent_selection
         self._env.step(self._seats.action(agent, actions[self._seats.numbers[agent]]))
         return self._moment()
+
+    def frame(self) -> Array:
+        return _image(self._env)
 
     def close(self) -> None:
         self._env.close()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evolute.envs.render import Frame
+from evolute.envs.frames import Frame
 
 Array = np.ndarray[Any, Any]
 Grid = list[list[str]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ import numpy as np
 
 from evolute.envs.catalog import adapter_of, sources
 from evolute.envs.flatten import flatten, is_flat
+from evolute.envs.frames import Frame, enlarged, without_screen
 from evolute.envs.gymnasium_env import gymnasium_maker
 from evolute.envs.interface import HostEnv, JaxEnv
 from evolute.envs.jax_wrappers import innermost
@@ -22,10 +22,7 @@ from evolute.envs.maker import maker_of
 from evolute.envs.spec import EnvSpec
 
 Array = np.ndarray[Any, Any]
-Frame = np.ndarray[Any, np.dtype[np.uint8]]
 Act = Callable[[Any], Any]
-SIDE = 160
-"""Small frames are enlarged to about this many pixels."""
 COLOURS = np.array([[27, 158, 119], [217, 95, 2], [117, 112, 179], [231, 41, 138], [102, 166, 30], [230, 171, 2]])
 
 
@@ -110,8 +107,7 @@ def _gymnasium_frames(spec: EnvSpec, act: Act, seed: int, limit: int, *, flat: b
 
 def _rendering_env(spec: EnvSpec) -> gymnasium.Env[Any, Any]:
     """A single env that renders itself. Its observations are not scaled yet."""
-    for device in ("SDL_AUDIODRIVER", "SDL_VIDEODRIVER"):  # rendering needs neither, and a server has none
-        os.environ.setdefault(device, "dummy")
+    without_screen()
     source, _, name = spec.name.partition(":")
     takes_mode = source in sources() or "render_mode" in inspect.signature(maker_of(spec.name)).parameters
     options = {**spec.options, "render_mode": "rgb_array"} if takes_mode else spec.options
@@ -137,7 +133,7 @@ def _rendered(spec: EnvSpec, env: gymnasium.Env[Any, Any]) -> Frame:
         hint = "; without a screen, MuJoCo renders with MUJOCO_GL=egl or osmesa" if "GL" in str(error) else ""
         raise ValueError(f"{spec.name} cannot be rendered here: {type(error).__name__}: {error}{hint}") from error
     picture = np.asarray(image)
-    return _enlarged((picture if picture.dtype.kind != "f" else 255 * picture).astype(np.uint8))
+    return enlarged((picture if picture.dtype.kind != "f" else 255 * picture).astype(np.uint8))
 
 
 def _policy_view(spec: EnvSpec, space: gymnasium.Space[Any], *, flat: bool) -> Act:
@@ -165,7 +161,7 @@ def _image(obs: Array) -> Frame:
         for channel in range(obs.shape[-1]):
             shown = np.where(obs[..., channel, None] > 0, COLOURS[channel % len(COLOURS)], shown)
         picture = shown.astype(np.uint8)
-    return _enlarged(picture)
+    return enlarged(picture)
 
 
 def text_frame(text: str, *, lines: int = 8, width: int = 48) -> Frame:
@@ -182,8 +178,3 @@ def text_frame(text: str, *, lines: int = 8, width: int = 48) -> Frame:
         draw.text((4, 4 + 12 * number), row, fill=230, font=font)
     grey = np.asarray(image)[..., None].repeat(3, axis=2)
     return np.ascontiguousarray(grey.repeat(2, axis=0).repeat(2, axis=1))
-
-
-def _enlarged(picture: Frame) -> Frame:
-    scale = max(1, SIDE // picture.shape[0])
-    return np.ascontiguousarray(picture.repeat(scale, axis=0).repeat(scale, axis=1))

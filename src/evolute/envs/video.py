@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from evolute.envs.render import Frame
+from evolute.envs.frames import Frame
 
 
 def write(frames: Iterator[Frame], path: Path, *, rate: int = 30) -> int:
@@ -39,7 +40,9 @@ def _write_mp4(frames: Iterator[Frame], path: Path, rate: int) -> int:
         even = np.ascontiguousarray(frame[: frame.shape[0] // 2 * 2, : frame.shape[1] // 2 * 2])  # as the codec asks
         if writer is None:
             writer = imageio_ffmpeg.write_frames(str(path), (even.shape[1], even.shape[0]), fps=rate, macro_block_size=1)
-            writer.send(None)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)  # the child is ffmpeg at once
+                writer.send(None)
         writer.send(even)
         count += 1
     if writer is not None:

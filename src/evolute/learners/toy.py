@@ -26,5 +26,5 @@ def toy(state: Any, hparams: Toy, steps: int, seed: int) -> tuple[Any, dict[str,
     h = np.array([hparams["h0"], hparams["h1"]])
     for _ in range(steps):
         theta = theta - 2 * RATE * h * theta
-    score = 1.2 - float(theta @ theta)
-    return {"theta": theta}, {"score": score, "theta0": float(theta[0]), "theta1": float(theta[1])}
+    one, other = theta.tolist()
+    return {"theta": theta}, {"score": 1.2 - one**2 - other**2, "theta0": one, "theta1": other}

@@ -24,6 +24,8 @@ ITERATIONS = 200
 TOLERANCE = 1e-6
 """Newton's method ends at a step below this many points."""
 ROUNDING = 1e-12
+DRAWS = 20_000
+"""Draws that tell how probably somebody is the best."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,20 @@ class Ratings:
         pair = np.ix_([one, other], [one, other])
         variance = float(np.array([1.0, -1.0]) @ self.covariance[pair] @ np.array([1.0, -1.0]))
         return chance_below(float(self.mean[one] - self.mean[other]), max(variance, 0.0) ** 0.5, threshold)
+
+    @property
+    def around_mean(self) -> Ratings:
+        """The ratings as differences from the mean of all nodes, with the covariance of these differences.
+
+        Where no rating is fixed, how high all of them are together is the prior's alone, and games say nothing about it.
+        """
+        centre = np.eye(len(self.mean)) - 1 / len(self.mean)
+        return Ratings(centre @ self.mean, centre @ self.covariance @ centre)
+
+    def chance_of_best(self, one: int, rng: np.random.Generator) -> float:
+        """The probability that a node's rating is the highest of all, by draws of all ratings together."""
+        draws = rng.multivariate_normal(self.mean, self.covariance, DRAWS, method="eigh")
+        return float(np.mean(draws.argmax(axis=1) == one))
 
 
 @single_blas_thread()

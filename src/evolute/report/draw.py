@@ -18,7 +18,7 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogFormatter
 except ImportError as error:
     raise ConfigError("plots need matplotlib: pip install 'evolute[plot]'") from error
 
@@ -41,7 +41,9 @@ STRONG = 0.6
 LABELLED = 150
 """A heat map with more cells has no text in them."""
 NAMED = 40
-"""At most this many names stand at an axis."""
+"""At most this many names stand below each other at an axis."""
+LETTERS = 70
+"""There is room for this many letters side by side below a chart."""
 DAY = {"grid.color": "#e4e7ec"}
 NIGHT = {
     "axes.facecolor": "#1a1f27",
@@ -112,13 +114,15 @@ def _axes(axes: Axes, chart: Chart) -> None:
     """Scales and what stands at them."""
     if chart.y.log:
         axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(_BetweenPowers())
     for axis, categories in ((axes.xaxis, chart.x.categories), (axes.yaxis, chart.y.categories)):
         if not categories:
             axis.set_major_formatter(FuncFormatter(lambda value, place: tick(value)))
     if chart.y.categories:
-        axes.set_yticks(*_named(chart.y.categories))
+        axes.set_yticks(*_named(chart.y.categories, len(chart.y.categories) / NAMED))
     if chart.x.categories:
-        axes.set_xticks(*_named(chart.x.categories))
+        upright = sum(len(name) + 2 for name in chart.x.categories) / LETTERS
+        axes.set_xticks(*_named(chart.x.categories, upright if _is_heat_map(chart) else len(chart.x.categories) / NAMED))
         if not _is_heat_map(chart):
             axes.tick_params(axis="x", labelrotation=25)
             for label in axes.get_xticklabels():
@@ -166,9 +170,16 @@ def _is_heat_map(chart: Chart) -> bool:
     return any(series.kind == "cells" for series in chart.series)
 
 
-def _named(categories: Sequence[str]) -> tuple[list[int], list[str]]:
-    """The places and names of some categories, so many that there is room for them."""
-    places = list(range(0, len(categories), max(1, math.ceil(len(categories) / NAMED))))
+class _BetweenPowers(LogFormatter):
+    """The numbers between powers of ten where Matplotlib shows some, in plain text."""
+
+    def __call__(self, value: float, place: int | None = None) -> str:
+        return tick(value) if super().__call__(value, place) else ""
+
+
+def _named(categories: Sequence[str], crowding: float) -> tuple[list[int], list[str]]:
+    """The places and names of all categories, or of some if they are as many times as many as there is room for."""
+    places = list(range(0, len(categories), max(1, math.ceil(crowding))))
     return places, [_cut(categories[place]) for place in places]
 
 

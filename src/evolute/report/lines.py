@@ -138,6 +138,7 @@ class JsonLines:
                     "why": dict(order.why),
                     "steps": report.steps,
                     "seconds": round(report.seconds, 6),
+                    "timing": dict(report.timing),
                     "error": report.error,
                 }
             )

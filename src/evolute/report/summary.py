@@ -16,6 +16,7 @@ from evolute.report.data.front import front_text
 from evolute.report.data.generations import generation_lines
 from evolute.report.data.proposals import proposal_lines
 from evolute.report.data.requests import request_lines
+from evolute.report.data.start import start_lines
 from evolute.runs.commands import typed
 from evolute.runs.rated import rating_text
 
@@ -40,7 +41,8 @@ def full_summary(data: dict[str, Json], traceback: str | None) -> RenderableType
         asked = [front_table(data)] if data["front"] else _agent("best", data["best"], short=False)
     failure = [Text(""), Text("first failure:", style="red"), Text(traceback.strip())] if traceback else []
     notes = [Text(f"note: {note.get('text') or note['kind']}", style="yellow") for note in data["notes"]]
-    told = (*generation_lines(data["generations"]), *proposal_lines(data["proposals"]), *request_lines(data["requests"]))
+    begun = (*start_lines(data["start"]), *generation_lines(data["generations"]))
+    told = (*begun, *proposal_lines(data["proposals"]), *request_lines(data["requests"]))
     reasons = [Text(line) for line in told]
     rest = (*_incidents(data), *_hints(data), *notes, *failure, _commands(data))
     return Group(_headline(data), members_table(data), *asked, *reasons, *rest)
@@ -58,7 +60,10 @@ def ratings_table(data: dict[str, Json]) -> RenderableType:
         shares = [f"{row['bots'][bot]:.0%}" if bot in row["bots"] else "–" for bot in bots]
         table.add_row(str(row["member"]), rating_text(row["rating"], row["deviation"], by_gain=by_gain), *shares)
     for row in data["guests"]:
-        text = rating_text(row["rating"], row["deviation"], by_gain=by_gain)
+        known = row["rating"] is not None
+        text = (
+            rating_text(row["rating"], row["deviation"], by_gain=by_gain) if known else f"not rated{'' if by_gain else ' yet'}"
+        )
         table.add_row(f"guest {row['name']}", text, *["–"] * len(bots))
     return Group(table, Text(data["sentence"])) if data["sentence"] else table
 
@@ -173,6 +178,8 @@ def _shortened(lines: list[str], *, short: bool) -> Iterator[Text]:
 
 def _incidents(data: dict[str, Json]) -> Iterator[Text]:
     kept = f"; the archive has {formats.count(len(data['archive']), 'state')}" if data["archive"] else ""
+    if data["archive"] and data["generations"]:
+        kept = "; the last generation was not finished, so its teacher still counts among the best"
     yield Text(f"inherited {formats.count(data['inherited'], 'time')}{kept}")
     if most := data["ratings"]["pool_at_most"]:
         yield Text(f"opponents from the past: {formats.count(data['ratings']['pool'], 'state')} of at most {most}")

@@ -26,7 +26,8 @@ def tournament_page(played: Tournament, runs: Sequence[str]) -> str:
     games = round(float(played.games.max(initial=0)))
     shown = {
         "title": f"Tournament of {' and '.join(runs)}",
-        "about": f"{len(players)} players, {games:,} games of each pair, with sampled actions, in each seat equally often",
+        "about": f"{len(players)} players, {games:,} games of each pair, with sampled actions, in each seat equally often. "
+        f"By ratings {data['sentence']}.",
         "circle": circle_sentence(data),
         "charts": [to_json(chart) for chart in charts(players)],
         "columns": ["place", "player", "rating", "±", "Nash mixture", "90% interval", "gain against it", "alpha-rank"],

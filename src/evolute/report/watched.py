@@ -25,7 +25,7 @@ ACTORS = {
     "lag": ("lag", ".1f"),
     "restarts": ("restarts", ".0f"),
 }
-"""Metrics of turns at a free pace: what they are called in the table, and with how many digits."""
+"""Metrics of turns with actors or at a free pace: what they are called in the table, and with how many digits."""
 
 
 @dataclass
@@ -111,8 +111,9 @@ class Watched:
 
 
 def _actors(members: Sequence[Member]) -> list[Column]:
-    """How sampling goes in turns where nobody waits for anybody, as far as members tell."""
-    told = [{} if member.latest is None else member.latest.report.metrics for member in members]
+    """How sampling goes with actors, or where nobody waits for anybody, as far as members tell."""
+    reports = [None if member.latest is None else member.latest.report for member in members]
+    told = [{} if report is None else {**report.metrics, **report.timing} for report in reports]
     if not any("samples_per_second" in metrics for metrics in told):
         return []
     columns = []

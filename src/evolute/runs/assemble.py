@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from evolute.config.declared import built
 from evolute.config.error import ConfigError
 from evolute.config.idle import idle_settings
 from evolute.config.resolve import Config, plain_value
-from evolute.core.free_memory import free_memory
 from evolute.core.loop import Setup
 from evolute.core.names import PluginSpec
 from evolute.core.order import Json
-from evolute.core.protocols import Advises, Learner, Plan, Seats, Sizable, Strategy
+from evolute.core.protocols import Advises, Footprint, Learner, LinkError, Plan, Seats, Sizable, Strategy
 from evolute.core.rng import stream
 from evolute.core.solo import adapt, is_train
 from evolute.core.space import Space
+from evolute.core.spare import Spare, free_disk, free_memory
 from evolute.opponents.seated import Seated, Seating
 from evolute.runs.code import fingerprints
+from evolute.runs.corners import shapes_besides
 from evolute.runs.far_actors import check_actors, crew_of
+from evolute.runs.likeness import check_teaching, untaught
 from evolute.strategies.controlled import Controlled, evolving_plan
 from evolute.strategies.evolution import Evolution
+from evolute.strategies.generations import Generations
+from evolute.strategies.ipbt import Restarts
 from evolute.strategies.random_search import RandomSearch
 from evolute.strategies.rungs import Rungs
 from evolute.strategies.schedule import Schedule
@@ -42,6 +48,8 @@ class Parts:
     plan: Plan
     strategy: Strategy
     advice: Sequence[str]
+    large: bool
+    """Whether that is so much memory or disk that a person should be asked first."""
     make: Callable[[Plan], Strategy]
     """Builds the strategy for a plan with other bounds; raises ValueError if the learner could not train by them."""
 
@@ -80,7 +88,11 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
             "env=pong opponents=history; strategy=pbt compares members by their scores"
         )
     _check_teachers(strategy, config)
+    if to_train:
+        _check_teaching(strategy, config, learner)
     advice = [*_advice(learner, config), *_strategy_advice(strategy, config, plan)] if to_train else []
+    advice += _programs(strategy, config, learner) if to_train else []
+    sizes = _footprint(learner, config, is_new=not choices) if to_train else []
     if settings.control and isinstance(strategy, (RandomSearch, Schedule)):
         raise ConfigError(f"control={settings.control}: {config.strategy.name} evolves nobody, and needs no control group")
     strategy = _framed(strategy, config, learner, plan, is_new=not choices)
@@ -89,7 +101,8 @@ def assembled(config: Config, choices: Mapping[str, Json], *, to_train: bool = T
         learner.advice(settings.interval, _examples(config, plan.space))
         return _framed(_evolving(config, plan), config, learner, plan, is_new=False)
 
-    return Parts(config, learner, plan, strategy, advice, make)
+    advice += [one.text for one in sizes]
+    return Parts(config, learner, plan, strategy, advice, any(one.large for one in sizes), make)
 
 
 def _evolving(config: Config, plan: Plan) -> Strategy:
@@ -99,6 +112,8 @@ def _evolving(config: Config, plan: Plan) -> Strategy:
         strategy: Strategy = config.strategy.maker(
             evolving_plan(plan, control) if control else plan, **config.strategy.settings
         )
+    except LinkError as error:
+        raise ConfigError(f"{config.strategy.name}: {error}; {untaught(config)}") from error
     except ValueError as error:
         raise ConfigError(f"{config.strategy.name}: {error}") from error
     return strategy
@@ -155,11 +170,18 @@ def _advice(learner: Learner[Any], config: Config) -> Sequence[str]:
     """What a user should know before the run begins; the learner is asked about members such as it will have."""
     examples = _examples(config, config.space)
     limit = f"no limit was set, so the run stops after {config.stop.turns} turns; set stop.turns or steps for another"
+    with _refusing(config):
+        advice = learner.advice(config.settings.interval, examples)
+    return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
+
+
+@contextlib.contextmanager
+def _refusing(config: Config) -> Iterator[None]:
+    """What the learner refuses is an error of the config."""
     try:
-        advice = [*learner.advice(config.settings.interval, examples), *_footprint(learner, config)]
+        yield
     except ValueError as error:
         raise ConfigError(f"{config.learner.name}: {error}") from error
-    return [*([limit] if config.open_ended else []), *idle_settings(config), *advice]
 
 
 def _examples(config: Config, space: Space) -> list[dict[str, Any]]:
@@ -168,13 +190,16 @@ def _examples(config: Config, space: Space) -> list[dict[str, Any]]:
     return [{**config.learner.settings, **space.sample(rng)} for _ in range(EXAMPLES)]
 
 
-def _footprint(learner: Learner[Any], config: Config) -> Sequence[str]:
-    """What large states take; of the memory of other machines nothing is known."""
+def _footprint(learner: Learner[Any], config: Config, *, is_new: bool) -> Sequence[Footprint]:
+    """What large states take. Of the memory of other machines nothing is known, nor how much a resumed run has on disk."""
     if not isinstance(learner, Sizable):
         return []
     settings, turns = config.settings, config.horizon
-    free = None if config.engine.name in ON_OTHER_MACHINES else free_memory()
-    return [learner.footprint(settings.population, None if turns is None else turns * settings.interval, free)]
+    memory = None if config.engine.name in ON_OTHER_MACHINES else free_memory()
+    spare = Spare(memory, free_disk(Path(settings.runs)) if is_new else None)
+    steps = None if turns is None else turns * settings.interval
+    with _refusing(config):
+        return [learner.footprint(settings.population, steps=steps, interval=settings.interval, spare=spare)]
 
 
 def _check_teachers(strategy: Strategy, config: Config) -> None:
@@ -186,18 +211,48 @@ def _check_teachers(strategy: Strategy, config: Config) -> None:
         raise ConfigError(f"schedule.rows name {strategy.teachers} teachers, and init.teachers has {len(init.teachers)}")
 
 
+def _check_teaching(strategy: Strategy, config: Config, learner: Learner[Any]) -> None:
+    """Members that a strategy lets teach one another must be able to, whatever is drawn."""
+    restarts = isinstance(strategy, Restarts)
+    if not isinstance(strategy, (Generations, Restarts)) or not strategy.teacher or "teacher" not in learner.links:
+        return
+    try:
+        check_teaching(learner, config, alike=restarts)
+    except ValueError as error:
+        alone = f"with {config.strategy.name}.teacher=false members learn by themselves"
+        raise ConfigError(f"{error}; {alone}") from error
+
+
 def _strategy_advice(strategy: Strategy, config: Config, plan: Plan) -> Sequence[str]:
-    """What the strategy has to say, or what it will never do."""
-    if isinstance(strategy, Advises):
-        return [f"{config.strategy.name}: {sentence}" for sentence in strategy.advice()]
+    """What the strategy has to say, and what it will never do."""
+    said = strategy.advice() if isinstance(strategy, Advises) else ()
+    advice = [f"{config.strategy.name}: {sentence}" for sentence in said]
     if not plan.architecture or not isinstance(strategy, (Evolution, Rungs)):
-        return []
+        return advice
     names = ", ".join(f"{config.learner.name}.{name}" for name in plan.space if name in plan.architecture)
     taught = "" if "teacher" in plan.links else " bg_pbt.teacher=false"
     return [
+        *advice,
         f"{names}: heirs take the architecture over with the weights, so only what the first members drew is tried; "
-        f"strategy=bg_pbt bg_pbt.generations=2{taught} tries others later"
+        f"strategy=bg_pbt bg_pbt.generations=2{taught} tries others later",
     ]
+
+
+def _programs(strategy: Strategy, config: Config, learner: Learner[Any]) -> Sequence[str]:
+    """How many programs a generation may compile, if the learner compiles any: one for each shape, in lessons another."""
+    if not isinstance(strategy, Generations) or not learner.together:
+        return []
+    shapes, names = shapes_besides(learner, config)
+    kinds = strategy.most_architectures
+    alone = kinds * shapes
+    taught = min(alone, strategy.most_students) if strategy.teacher else 0
+    if alone == 1:
+        return [f"{config.strategy.name}: lessons compile a program of their own"] if taught else []
+    by = f"up to {shapes} shapes by {' and '.join(names)}"
+    tried = f"tries up to {kinds} architectures{f', each in {by},' if names else ''}" if kinds > 1 else f"has {by},"
+    programs = f"{taught:,} programs for lessons and {alone:,} without a teacher" if taught else f"{alone:,} programs"
+    when = "as members come to need them, in some seconds each unless they are cached"
+    return [f"{config.strategy.name}: a generation {tried} and compiles up to {programs}, {when}"]
 
 
 def _seated(

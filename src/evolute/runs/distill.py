@@ -18,9 +18,10 @@ import numpy as np
 from evolute.config.error import ConfigError
 from evolute.config.layers import Layer, Setting
 from evolute.config.resolve import Config
-from evolute.core.protocols import Learner, PlaysEitherWay, silently
+from evolute.core.protocols import InRollouts, Learner, PlaysEitherWay, silently
 from evolute.core.rng import derive
 from evolute.runs.assemble import assembled
+from evolute.runs.likeness import untaught
 from evolute.runs.result import Agent, Run
 from evolute.runs.session import Launch, launch
 from evolute.runs.states import choices_of, remembered, states
@@ -51,31 +52,43 @@ class Distilled:
 
 def distill(agent: Agent, how: Launch, layers: Sequence[Layer] = ()) -> Distilled:
     """Train a student of an agent, under the config of the agent's run with these layers on top."""
-    source, choices = remembered(agent.folder), choices_of(agent.folder)
-    learner = assembled(source, choices, to_train=False).learner
-    _check(agent.folder, source, learner)
-    begin = _layer(agent, source)
+    source, choices = remembered(agent.folder), choices_of(agent.folder, layers)
+    _check(agent.folder, source, layers)
+    begin = _layer(agent, source, layers)
     asked = remembered(agent.folder, [begin, *layers])
-    config = remembered(agent.folder, [begin, *layers, _lessons(asked, layers)])
+    student = assembled(asked, choices, to_train=False).learner
+    if "teacher" not in student.links:
+        raise ConfigError(f"a student of {agent.folder}: {untaught(asked)}")
+    config = remembered(agent.folder, [begin, *layers, _lessons(asked, student)])
+    learner = _player(agent.folder, layers)
     run = launch(config, replace(how, choices=choices))
     seed = derive(config.settings.seed, "distill")
     return Distilled(run, _evaluated(agent, learner, seed), _evaluated(run.best, run.learner, seed))
 
 
-def _check(folder: Path, config: Config, learner: Learner[Any]) -> None:
-    if "teacher" not in learner.links:
-        raise ConfigError(
-            f"the learner of {folder} ({config.learner.name}) takes no teacher; ppo without memory, sac, td3 and "
-            "dqn do, and a training function or class does by a parameter `teacher`"
-        )
-    if config.opponents is not None:
+def _player(folder: Path, layers: Sequence[Layer]) -> Learner[Any]:
+    """The learner as whose member the teacher plays, where its student does."""
+    where = [{key: value for key, value in layer.items() if key.partition(".")[0] in ("env", "wrap")} for layer in layers]
+    return assembled(remembered(folder, where), choices_of(folder, where), to_train=False).learner
+
+
+def _check(folder: Path, source: Config, layers: Sequence[Layer]) -> None:
+    if source.opponents is not None:
         raise ConfigError(f"the members of {folder} play each other (opponents=…): a student would have nobody to play against")
+    for key, setting in (item for layer in layers for item in layer.items()):
+        if key in ("strategy", "population"):
+            raise ConfigError(f"{key}={setting.value}: a student is trained alone, along its lessons; leave {key} out")
 
 
-def _layer(agent: Agent, source: Config) -> Layer:
+def _layer(agent: Agent, source: Config, layers: Sequence[Layer]) -> Layer:
     """What makes a run of one student out of the config of its teacher's run."""
+    name = source.learner.name
+    given = {key for layer in layers for key in layer}
+    size = [f"{name}.widths"], [f"{name}.width", f"{name}.depth"]
+    replaced = [key for one, other in (size, size[::-1]) if given.intersection(one) for key in other]
     chosen: dict[str, Any] = {
-        **{f"{source.learner.name}.{name}": value for name, value in agent.hparams.items()},
+        **{f"{name}.{setting}": value for setting, value in agent.hparams.items()},
+        **dict.fromkeys(replaced),
         "strategy": "random_search",
         "population": 1,
         "stop": None,
@@ -89,24 +102,33 @@ def _layer(agent: Agent, source: Config) -> Layer:
     return {key: Setting(value, "distill") for key, value in chosen.items()}
 
 
-def _lessons(config: Config, layers: Sequence[Layer]) -> Layer:
+def _lessons(config: Config, learner: Learner[Any]) -> Layer:
     """The turns of a student: as many steps as were asked for, with a teacher that counts less and less."""
     if config.space:
         raise ConfigError(f"a student is trained alone, so {', '.join(config.space)} cannot be a range: give it one value")
-    steps = config.settings.stop.steps or STEPS
-    given = any("interval" in layer for layer in layers)
-    interval = config.settings.interval if given else math.ceil(steps / TURNS)
-    turns = math.ceil(steps / interval)
+    turns, interval = _length(config, learner.rollout_steps({}) if isinstance(learner, InRollouts) else 1)
     weights = np.linspace(*WEIGHTS, turns + 1).tolist()
     rows = [{"hparams": {}, "teacher": 0, "teacher_weight": weights[turn : turn + 2]} for turn in range(turns)]
     chosen: dict[str, Any] = {
         "strategy": "schedule",
         "schedule.rows": rows,
         "interval": interval,
-        "stop": None,
+        "stop.steps": None,
         "stop.turns": 1 + turns,  # the first one is the teacher
     }
     return {key: Setting(value, "distill") for key, value in chosen.items()}
+
+
+def _length(config: Config, rollout: int) -> tuple[int, int]:
+    """How many turns a student has, and the steps of each: whole rollouts, so few steps are few turns."""
+    stop = config.settings.stop
+    turns = stop.turns if "stop.turns" in config.given else None
+    interval = config.settings.interval if "interval" in config.given else None
+    both = None if turns is None or interval is None else turns * interval
+    steps = stop.steps or both or STEPS
+    each = rollout * math.ceil((interval or steps / (turns or TURNS)) / rollout)
+    enough = math.ceil(steps / each)
+    return enough if turns is None else min(turns, enough), each
 
 
 def _evaluated(agent: Agent, learner: Learner[Any] | None, seed: int) -> Evaluated | None:

@@ -13,7 +13,7 @@ from evolute.config.error import ConfigError
 from evolute.core.names import closest
 from evolute.core.rng import derive
 from evolute.envs.game import Game, Situation
-from evolute.envs.host_game import HostGame
+from evolute.envs.host_game import GameCopy, HostGame
 from evolute.envs.make import make_game
 from evolute.policy import Policy
 from evolute.runs import folders
@@ -28,7 +28,10 @@ LIMIT = 5000
 
 @dataclass(frozen=True)
 class Moment:
-    """A game between two moves: its state, what each seat has got so far [seat], and who did what to get here."""
+    """A game between two moves: its state, what each seat has got so far [seat], and who did what to get here.
+
+    The state of a game on the host is the copy that is played, which moves on with the game.
+    """
 
     state: Any
     returns: np.ndarray[Any, np.dtype[np.float64]]
@@ -36,8 +39,32 @@ class Moment:
     over: bool = False
 
 
-def moments(game: Game, players: Sequence[Player], *, seed: int, limit: int = LIMIT) -> Iterator[Moment]:
+def moments(game: Game | HostGame, players: Sequence[Player], *, seed: int, limit: int = LIMIT) -> Iterator[Moment]:
     """The moments of one game, the last one too. `players` are those of each seat."""
+    if isinstance(game, HostGame):
+        return host_moments(game.copy(), players, seed=seed, limit=limit)
+    return _jax_moments(game, players, seed=seed, limit=limit)
+
+
+def host_moments(copy: GameCopy, players: Sequence[Player], *, seed: int, limit: int = LIMIT) -> Iterator[Moment]:
+    """The moments of one game of a copy on the host, which is closed then."""
+    try:
+        now = copy.reset(seed)
+        moment = Moment(copy, np.asarray(now.reward, np.float64), over=not now.acting)
+        for _ in range(limit):
+            if moment.over:
+                break
+            yield moment
+            legal = [None] * len(players) if now.legal is None else now.legal
+            actions = {seat: players[seat](Situation(copy, seat, now.obs[seat], legal[seat])) for seat in now.acting}  # type: ignore[arg-type]
+            now = copy.step(actions)
+            moment = Moment(copy, moment.returns + now.reward, tuple(actions.items()), over=not now.acting)
+        yield moment
+    finally:
+        copy.close()
+
+
+def _jax_moments(game: Game, players: Sequence[Player], *, seed: int, limit: int) -> Iterator[Moment]:
     import jax
 
     key, step = jax.random.key(seed), jax.jit(game.step)
@@ -61,26 +88,37 @@ def moments(game: Game, players: Sequence[Player], *, seed: int, limit: int = LI
     yield moment
 
 
-def game_of(folder: Path) -> Game:
+def game_of(folder: Path) -> Game | HostGame:
     """The game of a run; a ConfigError if its members train alone."""
     config = remembered(folder)
     if config.env is None or config.opponents is None:
         raise ConfigError(f"the members of {folder} train alone: only those of a game (opponents=…) can meet somebody")
-    game = make_game(config.env.with_name(str(choices_of(folder).get("env", config.env.name))))
-    if isinstance(game, HostGame):
-        raise ConfigError(f"{config.env.name} is played on the host, where nobody can join in and nothing is recorded yet")
-    return game
+    return make_game(config.env.with_name(str(choices_of(folder).get("env", config.env.name))))
+
+
+def in_turns(game: Game | HostGame) -> bool:
+    """Whether a single seat acts at a time, from the first move on."""
+    if not isinstance(game, HostGame):
+        return game.actors == 1
+    copy = game.copy()
+    try:
+        return len(copy.reset(0).acting) == 1
+    finally:
+        copy.close()
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """Somebody who can take seats: a name, and a player for each seat, as one with memory needs it for itself."""
+    """Somebody who can take seats: a name, and a player for each seat, as one with memory needs it for itself.
+
+    What a player draws at random follows from its seat and the seed of its game.
+    """
 
     name: str
-    player: Callable[[int], Player]
+    player: Callable[[int, int], Player]
 
 
-def member(folder: Path, slot: int | None, *, seed: int, greedy: bool | None) -> Contestant:
+def member(folder: Path, slot: int | None, *, greedy: bool | None) -> Contestant:
     """A member of a run, by default the best; it takes the likeliest actions or samples them, by default as its policy does."""
     from evolute.runs.assemble import assembled
 
@@ -90,7 +128,7 @@ def member(folder: Path, slot: int | None, *, seed: int, greedy: bool | None) ->
     tree = states(folder, [agent.turn.ref])[agent.turn.ref]
     likeliest = agent.greedy if greedy is None else greedy
 
-    def player(seat: int) -> Player:
+    def player(seat: int, seed: int) -> Player:
         policy, rng = learner.policy(tree), np.random.default_rng(derive(seed, "member", seat))
         if not isinstance(policy, Policy):
             raise ConfigError("the policies of this learner cannot be played move by move")
@@ -104,20 +142,20 @@ def member(folder: Path, slot: int | None, *, seed: int, greedy: bool | None) ->
     return Contestant(f"member {agent.member} of {folder.name}", player)
 
 
-def opponent(game: Game, other: str, *, seed: int, greedy: bool | None) -> Contestant:
-    """The best member of another run, or a bot of the game."""
+def opponent(game: Game | HostGame, other: str) -> Contestant:
+    """The best member of another run, which samples as in games that are counted, or a bot of the game."""
     if folders.is_run(Path(other)):
-        return member(Path(other), None, seed=derive(seed, "other"), greedy=greedy)
+        return member(Path(other), None, greedy=False)
     bots = ("random", *game.bots)
     if other not in bots:
         raise ConfigError(
             f"--against {other}: neither a run nor a bot of this game{closest(other, bots)}; bots are {', '.join(bots)}"
         )
-    return Contestant(other, lambda seat: _bot(game, other, derive(seed, "bot", seat)))
+    return Contestant(other, lambda seat, seed: _bot(game, other, derive(seed, "bot", seat)))
 
 
-def _bot(game: Game, name: str, seed: int) -> Player:
-    if name == "random":
+def _bot(game: Game | HostGame, name: str, seed: int) -> Player:
+    if name == "random" or isinstance(game, HostGame):  # which has no other bots
         return _at_random(game, seed)
     import jax
 
@@ -125,7 +163,7 @@ def _bot(game: Game, name: str, seed: int) -> Player:
     return lambda situation: np.asarray(asked(jax.random.fold_in(key, next(number)), situation))
 
 
-def _at_random(game: Game, seed: int) -> Player:
+def _at_random(game: Game | HostGame, seed: int) -> Player:
     rng = np.random.default_rng(seed)
     game.action_space.seed(seed)
 

@@ -32,7 +32,7 @@ def replay(agent: Agent, how: Launch, *, exact: bool, seed: int | None, layers: 
     if exact:
         _check_alone(line)
     config = remembered(agent.folder, [_layer(agent.folder, line, exact=exact, seed=seed), *layers])
-    run = launch(config, replace(how, choices=choices_of(agent.folder)))
+    run = launch(config, replace(how, choices=choices_of(agent.folder, layers)))
     if not exact:
         return Replayed(run, line, None)
     made = [turn.report.digest for turn in run.member(0).lineage]

@@ -35,7 +35,7 @@ class Agent:
     turn: Turn
     learner: Learner[Any] | None = field(default=None, repr=False)
     greedy: bool = field(default=True, repr=False)
-    """Whether its policy takes the likeliest actions or samples them: what did better after the run."""
+    """Whether its policy takes the likeliest actions or samples them: what did better after the run; in games it samples."""
 
     @property
     def member(self) -> int:

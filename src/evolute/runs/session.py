@@ -65,6 +65,8 @@ class Launch:
     take_over: bool = False
     choices: Mapping[str, Any] = field(default_factory=dict)
     notify: Notify = silent
+    confirm: Callable[[str], bool] = lambda question: True
+    """Asked before a new run that takes much of the machine."""
     announce: Announce = lambda opening: None
     begin: Begin = lambda folder, config, population: None
 
@@ -79,9 +81,12 @@ def launch(config: Config, how: Launch) -> Run:
         parts = assembled(config, how.choices if folder is None else choices_of(folder))  # may refuse: before any folder
         guests = invited(config, parts.learner, known_guests(folder))  # may refuse
         if folder is None:
+            if parts.large and not how.confirm(f"{parts.advice[-1]}. Train?"):
+                raise ConfigError("nothing was trained")
             suffix = parts.learner.policy_suffix if isinstance(parts.learner, Exporter) else None
             meta = RunMeta(created=time.time(), choices=dict(parts.learner.choices), policy_suffix=suffix, **described(config))
-            fill = None if config.settings.init.from_ is None else fork.beginning(config, parts.strategy)
+            begun = config.settings.init.from_ is not None
+            fill = fork.beginning(config, parts.strategy, parts.learner, how.notify) if begun else None
             folder = folders.create(how.folder, Path(config.settings.runs), config.name, meta, fill)
         return _proceed(folder, parts, guests, replace(how, announce=announce))
 
@@ -281,7 +286,7 @@ class Session:
         if actors := actors_text(config):
             self._watch(Notice(f"with {actors}"))
         for advice in self.parts.advice:
-            self._watch(Notice(advice, warning=True))
+            self._watch(Notice(f"note: {advice}"))
         self._logs.start(sinks(config.settings.log), LoggedRun(self.folder, self.journal.meta), position.population)
         self.how.begin(self.folder, config, position.population)
         requests = RequestFolder(self.folder, {answer.name for answer in self.journal.answers()})

@@ -39,10 +39,13 @@ def remembered(folder: Path, layers: Sequence[Layer] = ()) -> Config:
     return resolved(layer)
 
 
-def choices_of(folder: Path) -> dict[str, Json]:
-    """What the learner of an existing run once chose where the config left it open."""
+def choices_of(folder: Path, layers: Sequence[Layer] = ()) -> dict[str, Json]:
+    """What the learner of an existing run once chose where the config left it open, but for what these layers say anew."""
     with contextlib.closing(Journal.read(folder)) as journal:
-        return dict(journal.meta.choices)
+        choices = dict(journal.meta.choices)
+    said = {key.rpartition(".")[2] for layer in layers for key in layer}
+    gone = choices.keys() if "learner" in said else said | ({"rating"} if "env" in said else set())
+    return {name: value for name, value in choices.items() if name not in gone}
 
 
 def states(folder: Path, refs: Sequence[Ref], notify: Notify = silent) -> dict[Ref, Tree]:

@@ -46,7 +46,7 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a tournament says of one player.
+    """What a tournament says of one player. Ratings are relative to `random`, or to the mean of all if it does not take part.
 
     `mixture` is its share of the Nash mixture and `skill` what it gains against that, from -1 to 1; `alpha_rank` is its
     share of the stationary distribution.
@@ -105,6 +105,25 @@ class Tournament:
         mixture, _ = nash.intervals(self.wins, stream(self.seed, "intervals"))
         return mixture.low, mixture.high
 
+    @cached_property
+    def chance_of_best(self) -> float:
+        """The probability that the first is the best of all."""
+        return self._fitted.chance_of_best(self.order[0], stream(self.seed, "best"))
+
+    @property
+    def lead(self) -> float:
+        """The probability that the first is better than the second."""
+        first, second = self.order[:2]
+        return 1 - self._fitted.chance_below(first, second, 0.5)
+
+    @property
+    def sentence(self) -> str:
+        """Who is best, and how sure that is."""
+        first, second = (self.names[place] for place in self.order[:2])
+        if len(self.names) == 2:
+            return f"{first} is better than {second} with probability {self.lead:.2f}"
+        return f"{first} is best with probability {self.chance_of_best:.2f}, and better than {second} with {self.lead:.2f}"
+
     @property
     def cycle(self) -> tuple[str, ...] | None:
         """Three players each of which beats the next, and the last the first, if that is more than chance."""
@@ -125,7 +144,7 @@ class Tournament:
         ]
         head = f"{'':3}  {'player':{width}}  {'rating':>12}  {'mixture':>7}  {'alpha-rank':>10}"
         circle = [] if self.cycle is None else [f"they go round in a circle: {' beats '.join([*self.cycle, self.cycle[0]])}"]
-        return "\n".join([f"tournament of {len(self.names)}, {self._most:,} games a pair", head, *rows, *circle])
+        return "\n".join([f"tournament of {len(self.names)}, {self._most:,} games a pair", head, *rows, self.sentence, *circle])
 
     @property
     def _most(self) -> int:
@@ -134,7 +153,8 @@ class Tournament:
     @cached_property
     def _fitted(self) -> bradley_terry.Ratings:
         nodes = [ANCHOR if name == "random" else Node() for name in self.names]
-        return bradley_terry.fit(nodes, Games.of_table(self.wins))
+        fitted = bradley_terry.fit(nodes, Games.of_table(self.wins))
+        return fitted if ANCHOR in nodes else fitted.around_mean
 
     @cached_property
     def _average(self) -> nash.Average:

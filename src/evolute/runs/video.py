@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evolute.config.error import ConfigError
-from evolute.envs.game import Readable
+from evolute.envs.game import Game, Readable
+from evolute.envs.host_game import HostGame, Rendered
 from evolute.policy import Policy
 from evolute.runs.export import exportable
 from evolute.runs.result import Agent
 from evolute.runs.states import choices_of, remembered
 
 if TYPE_CHECKING:
-    from evolute.envs.render import Frame
+    from evolute.envs.frames import Frame
+    from evolute.runs.playthrough import Player
 
 LIMIT = 5000
 """Steps after which a video ends."""
@@ -33,23 +35,32 @@ def record_match(
     folder: Path, member: int | None, other: str, path: Path, *, seed: int, greedy: bool | None, limit: int = LIMIT
 ) -> int:
     """Record one game of a member against the best of another run or a bot; returns the number of its frames."""
-    from evolute.envs.render import Renders
     from evolute.envs.video import write
     from evolute.runs import playthrough
 
-    own = playthrough.member(folder, member, seed=seed, greedy=greedy)
+    own = playthrough.member(folder, member, greedy=greedy)
     game = playthrough.game_of(folder)
-    shown: object = game
-    if not isinstance(shown, Renders):
-        raise ConfigError("this game cannot be rendered; without --video its results are printed")
-    rival = playthrough.opponent(game, other, seed=seed, greedy=greedy)
-    players = [(own if team == game.teams[0] else rival).player(seat) for seat, team in enumerate(game.teams)]
+    rival = playthrough.opponent(game, other)
+    players = [(own if team == game.teams[0] else rival).player(seat, seed) for seat, team in enumerate(game.teams)]
     try:
-        frames = (shown.frame(moment.state) for moment in playthrough.moments(game, players, seed=seed, limit=limit))
-        fast = game.actors > 1 and not isinstance(shown, Readable)
+        fast = not playthrough.in_turns(game) and not isinstance(game, Readable)
+        frames = _match_frames(game, players, seed=seed, limit=limit)
         return write(_lingering(frames, RATES[fast]), path, rate=RATES[fast])
     except (ValueError, OSError) as error:
         raise ConfigError(str(error)) from error
+
+
+def _match_frames(game: Game | HostGame, players: Sequence[Player], *, seed: int, limit: int) -> Iterator[Frame]:
+    """The frames of one game; a ConfigError if it has none."""
+    from evolute.envs.render import Renders
+    from evolute.runs.playthrough import host_moments, moments
+
+    if isinstance(game, Rendered):
+        copy = game.rendered()
+        return (copy.frame() for _ in host_moments(copy, players, seed=seed, limit=limit))
+    if isinstance(game, Renders):
+        return (game.frame(moment.state) for moment in moments(game, players, seed=seed, limit=limit))
+    raise ConfigError("this game cannot be rendered; without --video its results are printed")
 
 
 def _lingering(frames: Iterator[Frame], rate: int) -> Iterator[Frame]:

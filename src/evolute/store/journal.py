@@ -238,15 +238,17 @@ class Journal:
         """Every finished turn as a row of plain values, in order of arrival; much quicker than `decisions`.
 
         Member, turn, hyper-parameters (JSON), the state continued (member, turn), reason (JSON), steps ordered and done,
-        metrics (JSON), error, score, seconds of the turn, and seconds into the run. What a turn continued has always
-        arrived before it.
+        metrics with its timing (JSON), error, score, seconds of the turn, and seconds into the run. What a turn continued has
+        always arrived before it.
         """
         with _explained(self.path):
             return self._db.execute(
                 "SELECT r.member, r.turn, json_extract(o.body, '$.hparams'), json_extract(o.body, '$.start[0]'), "
                 "json_extract(o.body, '$.start[1]'), json_extract(o.body, '$.why'), json_extract(o.body, '$.steps'), "
                 "json_extract(r.body, '$.steps'), "
-                "json_extract(r.body, '$.metrics'), json_extract(r.body, '$.error'), r.score, r.seconds, r.elapsed "
+                "CASE WHEN json_extract(r.body, '$.timing') IS NULL THEN json_extract(r.body, '$.metrics') "
+                "ELSE json_patch(json_extract(r.body, '$.metrics'), json_extract(r.body, '$.timing')) END, "
+                "json_extract(r.body, '$.error'), r.score, r.seconds, r.elapsed "
                 "FROM reports r JOIN orders o ON o.turn = r.turn AND o.member = r.member ORDER BY r.number"
             ).fetchall()
 
@@ -315,7 +317,7 @@ class Journal:
             lines += [["order", *order.ref, order.to_json()] for order in decision.orders]
             for report in decision.reports:
                 error = {"error": report.reason} if report.failed else {}
-                lines.append(["report", *report.order.ref, {**report.to_json(), **error}])
+                lines.append(["report", *report.order.ref, {**report.canonical.to_json(), **error}])
         return "".join(_text(line) + "\n" for line in lines)
 
     def _latest_score(self, last: Ref) -> tuple[Ref, float | None]:

@@ -82,6 +82,11 @@ class RunMeta:
         return {key: plain(value) for key, value in vars(self).items()}
 
     @property
+    def in_game(self) -> bool:
+        """Whether members play against somebody."""
+        return bool(self.identity.get("opponents"))
+
+    @property
     def rule(self) -> str | None:
         """How members of a game are rated: by the learner's choice, or as the config says."""
         rule: str | None = self.choices.get("rating", self.identity.get("opponents.rating"))
@@ -100,11 +105,16 @@ class RunMeta:
     def greedy(self, ref: Ref) -> bool:
         """Whether the policy of a state takes the likeliest actions unless it is told: the way that did better.
 
-        One that was not evaluated acts like the winner; without any evaluation, as the learner's settings say.
+        One that was not evaluated acts like the winner; without any evaluation, as the learner's settings say. Members of a
+        game are rated by sampled play, so they sample unless the user's own settings say otherwise.
         """
         known = [*ways(self.evaluations, ref), *([] if self.evaluation is None else [self.evaluation])]
         said = next((one.greedy for one in known if one.greedy is not None), None)
-        return bool(self.setting("greedy", default=True)) if said is None else said
+        if said is not None:
+            return said
+        if self.in_game and f"{self.learner}.greedy" not in self.config:
+            return False
+        return bool(self.setting("greedy", default=True))
 
     def setting(self, name: str, *, default: Json = None) -> Json:
         """The value of one of the learner's settings that are the same for all members."""

@@ -11,6 +11,7 @@ from tests.laws.test_law2_resume import outcome
 
 import evolute
 from evolute.runs.result import Run
+from evolute.runs.turns import TurnTable
 
 IMPALA = {
     "learner": "impala", "env": "cartpole", "population": 3, "interval": 320, "stop": {"turns": 4}, "durable": 2, "seed": 3,
@@ -77,3 +78,15 @@ def test_a_member_whose_environment_raises_is_replaced(tmp_path):
     assert any("the simulator exploded" in (turn.report.error or "") for turn in turns)
     assert any(not turn.failed for turn in turns)
     assert all(member.turns == 4 for member in run.population.members)
+
+
+@pytest.mark.slow("a run in which an actor dies says so, and its journal is that of a run in which none does")
+def test_an_actor_that_dies_is_told_and_leaves_no_trace_in_the_record(tmp_path, capsys):
+    dies = {**WITH_ACTORS, "env": "tests.envs.uneven:DiesOnce", "DiesOnce": {"flag": str(tmp_path / "flag")}}
+    run = evolute.run(**dies, folder=tmp_path / "hurt")
+    assert "warning: turn 0: an actor died (exit code 7) and was replaced" in capsys.readouterr().out
+    evolute.run(**dies, folder=tmp_path / "whole", display="none")
+    assert outcome(tmp_path / "hurt") == outcome(tmp_path / "whole")
+    told = TurnTable.read(run.folder).metric_columns
+    assert told["restarts"].max() == 1
+    assert (told["samples_per_second"] > 0).all()

@@ -110,6 +110,13 @@ def test_rollouts_in_which_episodes_need_not_end_are_refused():
     learner("pg", "gym:CartPole-v1").advice(10_000, [{}])
 
 
+def test_limits_of_vtrace_that_do_nothing_are_told():
+    examples = [{"rho_bar": 1.0}, {"rho_bar": 2.0}]
+    (said,) = learner("a2c").advice(10_000, examples)
+    assert said == "a2c.rho_bar does nothing without V-trace: set a2c.correct=vtrace"
+    assert not learner("impala").advice(10_000, examples)
+
+
 def test_errors_name_the_section_of_the_learner():
     with pytest.raises(ValueError, match=r"^a2c\.network=cnn is for images"):
         learner("a2c", network="cnn").advice(10_000, [{}])

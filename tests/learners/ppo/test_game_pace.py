@@ -41,6 +41,15 @@ class Undeclared(Counting):
     legal = False
 
 
+class Talks(Counting):
+    """Has two seats, and a word for the user."""
+
+    seats = ("player", "partner")
+
+    def advice(self, games):
+        return [f"each member plays {games} of these"]
+
+
 class Breaks(Counting):
     """Raises in every episode of every second seed."""
 
@@ -64,6 +73,16 @@ def test_seats_at_a_free_pace_get_what_the_game_has_paid():
         assert metrics["return.silver"] == pytest.approx(metrics["silver"], rel=1e-5)
         assert metrics["score"] == metrics["return.gold"]
         assert metrics["episodes"] > 5
+
+
+def test_environments_that_are_no_whole_games_are_refused_before_training():
+    made = learner("tests.games.small_games:Paying", **{**SMALL, "envs": 3})
+    with pytest.raises(ValueError, match=r"ppo.envs=3: the member plays 2 seats of each .*Paying, .*set a multiple of 2, or"):
+        made.advice(64, [{}])
+
+
+def test_what_a_game_has_to_say_is_told_before_training():
+    assert "each member plays 2 of these" in learner("tests.learners.ppo.test_game_pace:Talks", **SMALL).advice(64, [{}])
 
 
 @pytest.mark.slow("a repeatable game with legal actions, all together and at its own pace")

@@ -155,3 +155,11 @@ def test_one_agent_of_both_seats_beats_random_play(tmp_path):
         folder=tmp_path / "run",
     )
     assert against(tmp_path / "run", None, "random", games=300).match.score > 0.65
+
+
+@pytest.mark.parametrize("episodes", [1, 5])
+def test_any_number_of_episodes_is_played_by_one_policy_for_all_agents(episodes):
+    """Both agents of a game play it to its end, also where only one of their episodes is asked for."""
+    made = ppo(env=EnvSpec("tests.envs.own_zoo:Alike"), settings=PPOSettings(**TINY))
+    tree = made.dump(made.init([Order(0, 0, {}, steps=8, seed=1)])[0])
+    assert len(made.play(tree, {}, seed=3, episodes=episodes, greedy=True, progress=silently)) == episodes

@@ -159,6 +159,11 @@ def test_killed_actors_are_replaced_while_members_train(pace):
     if pace == "rollout":
         assert [report.digest for report in reports] == [report.digest for report in wanted]
     assert all(report.steps == wanted[0].steps for report in reports)
+    for report in reports:
+        assert report.incidents[0].startswith("an actor died (signal 9) and was replaced")
+        assert {**report.metrics, **report.timing}["restarts"] == crew.restarts
+        assert {**report.metrics, **report.timing}["samples_per_second"] > 0
+        assert bool(report.timing) == (pace == "rollout")  # what does not repeat itself is no metric of a turn that does
 
 
 @pytest.mark.parametrize(
@@ -188,12 +193,15 @@ def vectors(num_envs):
 
 @pytest.mark.slow("the learner sleeps while environments do")
 def test_waiting_takes_no_computing_time():
-    """While all rows are on the move, the learner sleeps."""
-    made = uneven(pace="rollout", actors=1, delay=0.2)
+    """While all rows are on the move, the learner sleeps.
+
+    They move for so long that its own work, of which a busy machine makes no more, is a small part of a tenth.
+    """
+    made = uneven(pace="rollout", actors=1, delay=0.4)
     train(made, steps=32)  # compiles, and starts the actor
     begun, cpu = time.perf_counter(), time.process_time()
     train(made, steps=32)
     took = time.perf_counter() - begun
     assert took > 2
-    assert time.process_time() - cpu < 0.5 * took
+    assert time.process_time() - cpu < 0.1 * took
     made.runner.actors.close()

@@ -215,7 +215,11 @@ def test_a_teacher_with_other_observations_or_actions_is_refused(school):
 def test_networks_with_memory_are_neither_taught_nor_teach(school):
     _, worker = school
     text = refused(learner(ENV, **QUICK), {TEACHER: worker._fetch(TEACHER)}, {"memory": 4})
-    assert text.startswith("a network with memory (ppo.memory) can neither teach nor be taught")
+    assert text == "networks with memory cannot be taught: set ppo.memory=0"
+    (state,) = learner(ENV, **QUICK, memory=4).init([Order(0, 0, {})])
+    assert (
+        refused(learner(ENV, **QUICK), {TEACHER: state}) == "the teacher's network has memory (ppo.memory=4), and cannot teach"
+    )
     assert learner(ENV, **QUICK).links == ("teacher",)
     assert learner(ENV, **QUICK, memory=4).links == ()
     how = EnvSpec("matrix:rps", game=GameSpec(tables=2, matches=4))

@@ -28,7 +28,12 @@ INSTALL = (
     "&& pip install 'setuptools<66' wheel psutil six && pip install --no-build-isolation gfootball==2.10.2"
 )
 LIBRARY = Library(
-    ("gfootball",), None, "football:academy_empty_goal_close", "Google Research Football", install=INSTALL, where="Debian 12"
+    ("gfootball",),
+    None,
+    "football:academy_empty_goal_close",
+    "Google Research Football",
+    install=INSTALL,
+    where="Debian 12, in an activated virtual environment with Python 3.11",
 )
 NUMBERS = 115
 KINDS = ("scoring", "checkpoints")
@@ -61,6 +66,11 @@ class Options(NamedTuple):
             if key not in cls._fields:
                 raise ValueError(f"football.{key}: there is no such setting{closest(key, cls._fields)}")
         options = cls(**{**defaults, **given})
+        for key in ("left", "right"):
+            if type(value := getattr(options, key)) is not int:
+                raise ValueError(f"football.{key}={value}: must be a whole number of players, such as 1")
+        if not isinstance(options.rewards, str):
+            raise ValueError(f"football.rewards={options.rewards}: there are {' and '.join(KINDS)}, joined by a comma")
         if min(options.left, options.right) < 0 or options.seats == 0:
             raise ValueError(
                 f"football.left={options.left}, football.right={options.right}: at least one player must be a seat"
@@ -177,16 +187,14 @@ class FootballTeam:
 
     def __init__(self, scenario: str, options: Options) -> None:
         self._scenario, self._options = scenario, options
+        self.seats_per_game = options.seats
         match = Match(scenario, options)
         self.observation_space, self.action_space = _spaces(match)
         match.close()
 
     def vector(self, seeds: Sequence[Sequence[int]]) -> Vector:
         if len(seeds[0]) % self._options.seats:
-            raise ValueError(
-                f"football:{self._scenario} has {self._options.seats} seats, each of which is one of a member's environments: "
-                f"set ppo.envs={len(seeds[0])} to a multiple of that"
-            )
+            raise ValueError(f"{len(seeds[0])} rows of a member are no whole matches of {self._options.seats} seats")
         chosen = [int(seed) for member in seeds for seed in member[:: self._options.seats]]
         return _Matches([Match(self._scenario, self._options) for _ in chosen], chosen, self._options.seats)
 

@@ -17,7 +17,7 @@ from evolute.envs.game import Bot, Tick, View
 if TYPE_CHECKING:
     import jax
 
-    from evolute.envs.render import Frame
+    from evolute.envs.frames import Frame
 
 LIBRARY = Library(("pgx",), "games", "pgx:connect_four", "board and card games with 2 or 3 seats, in JAX")
 GAMES = (

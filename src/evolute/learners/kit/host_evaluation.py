@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from evolute.core.protocols import Progress
-from evolute.envs.interface import HostEnv, Vector
+from evolute.envs.interface import HostEnv, Vector, seats_per_game_of
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import LIMIT, EpisodeResults, Player
@@ -21,9 +22,9 @@ COPIES = 8
 """Environments of each member; they play as many episodes one after another as are asked for."""
 
 
-def episodes_of_each(episodes: int) -> list[int]:
-    """How many of so many episodes each copy plays."""
-    copies = min(episodes, COPIES)
+def episodes_of_each(episodes: int, seats: int = 1) -> list[int]:
+    """How many of so many episodes each copy plays; with several seats of a game, there are copies for whole games."""
+    copies = seats * math.ceil(min(episodes, COPIES) / seats)
     return [len(range(copy, episodes, copies)) for copy in range(copies)]
 
 
@@ -40,10 +41,9 @@ def evaluate(
     progress: Progress,
 ) -> list[EpisodeResults]:
     """Episodes of each member, on a seed that all share; noise is drawn for `unroll` steps at a time."""
-    rows, copies = len(players), min(episodes, COPIES)
-    keys, places = np.tile(key_data(seed), (rows, 1)), layout(rows)
+    rows, each = len(players), episodes_of_each(episodes, seats_per_game_of(env))
+    copies, keys, places = len(each), np.tile(key_data(seed), (rows, 1)), layout(rows)
     policy = HostPolicy(programs, spec, layout=places, envs=copies, unroll=unroll, keys=keys, greedy=greedy, progress=progress)
-    each = episodes_of_each(episodes)
     with contextlib.closing(env.vector(env_seeds([seed] * rows, copies))) as vector:
         return _play(vector, policy, places.spread(stacked(players)), each, unroll)
 

@@ -78,10 +78,14 @@ class Layout:
 
     def unstacked(self, tree: Tree) -> list[Tree]:
         """The rows of arrays over the devices, each a copy of its own that does not hold on to the others."""
+        return [jax.tree.map(np.array, row) for row in self.views(tree)]
+
+    def views(self, tree: Tree) -> list[Tree]:
+        """The rows of arrays over the devices, without a copy on CPUs; for use before the next call."""
         leaves, structure = jax.tree.flatten(tree)
         parts = [self._parts(leaf) for leaf in leaves]
         places = [divmod(row, self.devices) for row in range(self.rows)]
-        return [jax.tree.unflatten(structure, [np.array(part[device][place]) for part in parts]) for place, device in places]
+        return [jax.tree.unflatten(structure, [part[device][place] for part in parts]) for place, device in places]
 
     def filled_in(self, shape: tuple[int, ...], dtype: Any, fill: Callable[[int, Any], None]) -> jax.Array:
         """An array [row, *shape] over the devices that `fill(row, array)` fills with what is not zero.

@@ -38,12 +38,13 @@ def evaluate(
     seed: int,
     progress: Progress,
     patience: float | None = None,
+    seats: int = 1,
 ) -> list[EpisodeResults]:
     """Episodes of each member, on a seed that all share, in the pool that is `opened` for seeds [member, copy].
 
-    With `patience`, rows may wait for one another, as seats of a game do: then all go on until the last has played enough.
+    With `patience`, rows may wait for one another, as `seats` of a game do: then all go on until the last has played enough.
     """
-    each, keys = episodes_of_each(episodes), np.tile(key_data(seed), (len(players), 1))
+    each, keys = episodes_of_each(episodes, seats), np.tile(key_data(seed), (len(players), 1))
     policy = PacedPolicy(
         programs,
         spec,

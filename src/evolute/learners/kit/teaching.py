@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from evolute.learners.kit import acting
+from evolute.learners.kit import acting, likeness
 from evolute.learners.kit.acting import PolicySpec
 from evolute.learners.kit.actions import Gaussian
 from evolute.learners.kit.evaluation import Player
@@ -25,20 +24,8 @@ class TeacherInputs(NamedTuple):
 
 def policy_of(about: Mapping[str, Any], student: PolicySpec) -> PolicySpec:
     """What acts in a teacher of this description; raises ValueError if this student cannot imitate it."""
-    network = acting.described_network(about)
-    if math.prod(network.obs) != math.prod(student.network.obs):
-        raise ValueError(
-            f"the teacher observes {math.prod(network.obs)} numbers and the student {math.prod(student.network.obs)}: "
-            "both must be trained in environments with the same observations"
-        )
-    theirs, ours = dict(about["actions"]), dict(acting.description(student)["actions"])
-    std = theirs.pop("std", None)
-    ours.pop("std", None)
-    if theirs != ours:
-        raise ValueError(
-            f"the teacher's actions are {theirs} and the student's {ours}: both must be trained in environments with the same "
-            "actions, squashed in both or in neither"
-        )
+    likeness.check_teacher(about, acting.description(student))
+    network, std = acting.described_network(about), about["actions"].get("std")
     return PolicySpec(network, replace(student.actions, std=std) if isinstance(student.actions, Gaussian) else student.actions)
 
 

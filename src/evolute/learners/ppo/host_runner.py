@@ -14,7 +14,7 @@ import numpy as np
 
 from evolute.core.protocols import Progress
 from evolute.envs.actors import Actors
-from evolute.envs.interface import HostEnv, Vector
+from evolute.envs.interface import HostEnv, Vector, seats_per_game_of
 from evolute.learners.kit import host_evaluation, paced_evaluation
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import EpisodeResults, Player
@@ -67,7 +67,8 @@ class HostRunner:
             evaluate = partial(host_evaluation.evaluate, self.env, *about)
         else:
             opened = partial(self.evaluators.pool, replay=True)
-            evaluate = partial(paced_evaluation.evaluate, opened, self.env.observation_space, *about)
+            seats = seats_per_game_of(self.env)
+            evaluate = partial(paced_evaluation.evaluate, opened, self.env.observation_space, *about, seats=seats)
         return evaluate(unroll=spec.unroll, greedy=greedy, seed=seed, progress=progress)
 
 

@@ -21,7 +21,7 @@ from evolute.learners.kit.evaluation import Player
 from evolute.learners.kit.native import support
 from evolute.learners.kit.runner import turns
 from evolute.learners.kit.teaching import TeacherInputs
-from evolute.learners.ppo import channels
+from evolute.learners.ppo import channels, vtrace
 from evolute.learners.ppo.algorithm import PPO_ALGORITHM, Algorithm
 from evolute.learners.ppo.augment import AUGMENTATIONS
 from evolute.learners.ppo.encounters import Encounter
@@ -74,6 +74,8 @@ class PPO:
     bots: tuple[str, ...] = ()
     test_runner: Runner | None = None
     """Where members are tested after each turn, if they are; it has no say in the score."""
+    seats: int = 1
+    """How many of a member's environments are one game."""
     pace: PaceSpec = TOGETHER
     time_step: float | None = None
     """Seconds that a step of the environment takes, with `discount_per`; None if each step says it itself."""
@@ -92,14 +94,20 @@ class PPO:
         for spec in specs:
             support.check(self.algorithm.name, native=spec.native)
             self._check_whole_episodes(spec)
+            self._check_whole_games(spec)
         named = self.algorithm.name
         idle = [] if not examples else channels.idle(self.channels, specs[0].channels, self._full(examples[0]), named)
+        idle += [] if not examples else vtrace.idle(specs[0].estimate, examples, named)
         slower = support.advice(self.settings.code, self.choices["code"], [spec.network for spec in specs])
         return [*self.notes, *slower, *self._advice_on_episodes(interval), *idle]
 
     def shape(self, hparams: Hparams) -> str:
         full = self._full(hparams)
         return str([*(full[name] for name in SHAPES), full["augmentation"] != "none"])
+
+    def rollout_steps(self, hparams: Hparams) -> int:
+        """A turn has a multiple of so many steps."""
+        return self._spec(self._full(hparams)).batch
 
     def init(self, orders: Sequence[Order]) -> list[MemberState]:
         return [self._init(order) for order in orders]
@@ -284,6 +292,13 @@ class PPO:
                 f"but those that end within a rollout: set {section}.unroll={limit} or more, or use learner=a2c"
             )
 
+    def _check_whole_games(self, spec: PPOSpec) -> None:
+        if spec.envs % self.seats:
+            raise ValueError(
+                f"{self.algorithm.name}.envs={spec.envs}: the member plays {self.seats} seats of each {self.choices['env']}, "
+                f"each of which is one of its environments: set a multiple of {self.seats}, or let it play fewer seats"
+            )
+
     def _advice_on_episodes(self, interval: int) -> list[str]:
         limit, each = self.runner.time_limit, interval // self.settings.envs
         if self.settings.fitness == "evaluation" or limit is None or each >= limit:
@@ -383,4 +398,4 @@ def _outcome(spec: PPOSpec, result: TurnResult, returns: Mapping[str, float | No
         metrics["score"] = None  # members of a game are compared by ratings
         del metrics["score_error"]
         metrics["result"] = np.mean([match.score for match in result.matches]) if result.matches else None
-    return Outcome(metrics, steps, result.matches)
+    return Outcome(metrics, steps, result.matches, timing=result.timing, incidents=result.incidents)

@@ -12,6 +12,7 @@ from evolute.core.protocols import Learner
 from evolute.envs.actors import Actors
 from evolute.envs.host_game import HostGame
 from evolute.envs.interface import (
+    Advises,
     HostEnv,
     JaxEnv,
     Paced,
@@ -19,6 +20,7 @@ from evolute.envs.interface import (
     WithClock,
     WithLegal,
     channels_of,
+    seats_per_game_of,
     time_step_of,
 )
 from evolute.envs.make import make_env, make_game, resolve_name, spec_for_testing
@@ -54,7 +56,7 @@ def make(algorithm: Algorithm, env: EnvSpec, settings: OnPolicySettings) -> Lear
         asked = f"{algorithm.name}.test_episodes={settings.test_episodes}"
         raise ValueError(f"{asked}: {name} has no levels to test on, as procgen:… has")
     pace = pace_of(train_env, settings, spec.actors, algorithm.name)
-    notes = _notes(spec, train_env)
+    notes = _notes(spec, train_env, settings.envs)
     test_env = make_env(unseen) if settings.test_episodes and unseen is not None else None
     return PPO(
         _runner(programs, train_env, pace, spec.actors),
@@ -66,6 +68,7 @@ def make(algorithm: Algorithm, env: EnvSpec, settings: OnPolicySettings) -> Lear
         masked=isinstance(train_env, HostEnv),
         legal=isinstance(train_env, WithLegal) and train_env.legal,
         channels=channels_of(train_env),
+        seats=seats_per_game_of(train_env),
         test_runner=HostRunner(programs, test_env) if isinstance(test_env, HostEnv) else None,
         links=_links(algorithm, settings),
         pace=pace,
@@ -103,13 +106,14 @@ def _time_step(env: JaxEnv | HostEnv, settings: OnPolicySettings, key: str, name
     return found
 
 
-def _notes(spec: EnvSpec, env: JaxEnv | HostEnv) -> tuple[str, ...]:
-    """A word on actors that have nothing to do."""
+def _notes(spec: EnvSpec, env: JaxEnv | HostEnv, envs: int) -> tuple[str, ...]:
+    """A word on actors that have nothing to do, and what the environment has to say."""
     reason, actors = without_actors(env), spec.actors
     asked = {"count": 0 if actors.far else actors.count, "evaluators": actors.evaluators}
-    return tuple(
+    idle = [
         f"actors.{key}={number} does nothing with {spec.name}: {reason}" for key, number in asked.items() if number and reason
-    )
+    ]
+    return (*idle, *(env.advice(envs // seats_per_game_of(env)) if isinstance(env, Advises) else ()))
 
 
 def _in_game(

@@ -7,6 +7,7 @@ With the pace `rollout` all rows wait for the update, which gives the numbers th
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 
 from evolute.core.protocols import Progress, silently
 from evolute.envs.actors import Actors
-from evolute.envs.interface import HostEnv, Paced, Pool, Separable, channels_of
+from evolute.envs.interface import HostEnv, Paced, Pool, Separable, channels_of, seats_per_game_of
 from evolute.envs.pool import ThreadPool
 from evolute.learners.kit import paced_evaluation
 from evolute.learners.kit.episodes import Episodes, env_seeds
@@ -70,6 +71,7 @@ class PacedRunner:
     ) -> list[TurnResult]:
         cohort = Cohort(self.programs, spec, states, assignments, progress)
         seeds = env_seeds([one.seed for one in assignments], spec.envs)
+        started, before = time.monotonic(), 0 if self.actors is None else self.actors.restarts
         with contextlib.closing(self._pool(seeds, self.actors, replay=self.pace.pace != "free", whole=True)) as pool:
             every = channels_of(self.env)
             used = [every.index(name) for name in spec.channels]
@@ -78,14 +80,27 @@ class PacedRunner:
                 metrics = self._free_turn(cohort, rows)
             else:
                 metrics = self._turn(cohort, PacedCollector(rows, spec.unroll, together=self.pace.pace == "step"))
-        return cohort.results(ring, [{**one, **found} for one, found in zip(metrics, _means(rows.results, ring), strict=True)])
+        told = [{**one, **found} for one, found in zip(metrics, _means(rows.results, ring), strict=True)]
+        results = cohort.results(ring, told)
+        if self.actors is None:
+            return results
+        incidents = (*self.actors.incidents(), *(() if self.evaluators is None else self.evaluators.incidents()))
+        if self.pace.pace == "free":
+            return [one._replace(incidents=incidents) for one in results]
+        took, restarts = time.monotonic() - started, float(self.actors.restarts - before)
+        speeds = (cohort.updates * spec.batch / took).tolist()
+        return [
+            one._replace(timing={"samples_per_second": speed, "restarts": restarts}, incidents=incidents)
+            for one, speed in zip(results, speeds, strict=True)
+        ]
 
     def evaluate(
         self, spec: PPOSpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
     ) -> list[EpisodeResults]:
         opened = partial(self._pool, actors=self.evaluators or self.actors, replay=True, whole=False)
         about = (self.env.observation_space, self.programs, spec.policy, players, episodes)
-        evaluate = partial(paced_evaluation.evaluate, opened, *about, patience=self._patience)
+        seats = seats_per_game_of(self.env)
+        evaluate = partial(paced_evaluation.evaluate, opened, *about, patience=self._patience, seats=seats)
         return evaluate(unroll=spec.unroll, greedy=greedy, seed=seed, progress=progress)
 
     @property

@@ -45,6 +45,8 @@ class TurnResult(NamedTuple):
     matches: tuple[Match, ...] = ()
     metrics: Mapping[str, float] = MappingProxyType({})
     """What else there is to tell: of the pace, and results of games."""
+    timing: Mapping[str, float] = MappingProxyType({})
+    incidents: tuple[str, ...] = ()
 
 
 Runner = kit_runner.Runner[PPOSpec, MemberState, Assignment, TurnResult]

@@ -154,7 +154,11 @@ class OnPolicySettings:
         doc("what makes the score: the last training episodes, or evaluation episodes on seeds shared by all members"),
     ] = "training"
     episodes: Annotated[Number, Evolves.NEVER, doc("episodes that make a score")] = 100
-    greedy: Annotated[bool, Evolves.NEVER, doc("whether evaluation takes the likeliest action or samples one")] = True
+    greedy: Annotated[
+        bool,
+        Evolves.NEVER,
+        doc("whether evaluation takes the likeliest action or samples one; policies of games sample unless it is set"),
+    ] = True
     test_episodes: Annotated[
         int, Ge(0), Evolves.NEVER, doc("test episodes after each turn, on held-out levels, for test_return")
     ] = 0

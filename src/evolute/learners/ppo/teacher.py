@@ -19,11 +19,8 @@ from evolute.learners.ppo.train_state import MemberState, TrainState
 
 def policy_of(teacher: MemberState, student: PolicySpec, *, values: bool) -> PolicySpec:
     """What acts in a teacher; raises ValueError if this student cannot learn from it. With `values`, also from its values."""
-    network = acting.described_network(teacher.about)
-    if network.memory or student.network.memory:
-        raise ValueError("a network with memory (ppo.memory) can neither teach nor be taught: set ppo.memory=0")
     found = teaching.policy_of(teacher.about, student)
-    if values and network.channels != student.network.channels:
+    if values and found.network.channels != student.network.channels:
         raise ValueError(
             "ppo.teacher_value: teacher and student must have the same reward channels, or set ppo.teacher_value=0"
         )

@@ -7,11 +7,24 @@ actions of the policy itself, and both limits at 1, all of it is generalised adv
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
 from evolute.learners.ppo.rollout import Rollout, per_channel, step_discounts
-from evolute.learners.ppo.settings import Traced
+from evolute.learners.ppo.settings import CriticSettings, Traced
+
+
+def idle(estimate: str, examples: Sequence[Mapping[str, Any]], section: str) -> list[str]:
+    """Warnings of limits that do nothing, where nothing is corrected."""
+    limits = {name: getattr(CriticSettings, name) for name in ("rho_bar", "c_bar")} if estimate != "vtrace" else {}
+    return [
+        f"{section}.{name} does nothing without V-trace: set {section}.correct=vtrace"
+        for name, default in limits.items()
+        if any(hparams.get(name, default) != default for hparams in examples)
+    ]
 
 
 def corrected(rollout: Rollout, last_value: jax.Array, h: Traced) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -17,6 +17,7 @@ from evolute.report.data.members import member_row
 from evolute.report.data.proposals import proposals
 from evolute.report.data.requests import request_rows
 from evolute.report.data.standings import ratings
+from evolute.report.data.start import start_rungs
 from evolute.runs import folders
 from evolute.runs.result import Agent, Run
 from evolute.runs.turns import TurnTable
@@ -39,6 +40,7 @@ def run_details(run: Run, member: int | None = None) -> dict[str, Json]:
         "longer": longer(run.meta.identity),
         "members": [member_row(member) for member in run.population.members],
         "proposals": proposals(run.population),
+        "start": start_rungs(run.population),
         "generations": generation_data(TurnTable.read(run.folder)) if _has_generations(run.population) else [],
         "objectives": list(run.meta.objectives),
         "front": front_rows(run.population),

@@ -25,7 +25,7 @@ def ratings(run: Run) -> dict[str, Json]:
         "members": rows,
         "guests": _guests(run, state),
         "pool": len(state.get("pool", ())),
-        "pool_at_most": run.meta.identity.get("opponents.capacity") if run.meta.identity.get("opponents") else None,
+        "pool_at_most": run.meta.identity.get("opponents.capacity") if run.meta.in_game else None,
         "certainty": rated.certainty,
         "lead": rated.lead,
         "sentence": rated.sentence,
@@ -39,17 +39,22 @@ def lines(run: Run) -> dict[str, Json]:
 
 def _state(run: Run) -> dict[str, Json]:
     """What the strategy of a run whose members play knows after the last decision."""
-    if not run.meta.identity.get("opponents"):
+    if not run.meta.in_game:
         return {}
     with contextlib.closing(Journal.read(run.folder)) as journal:
         return journal.strategy_state() or {}
 
 
 def _guests(run: Run, state: dict[str, Json]) -> list[dict[str, Json]]:
-    """The players from elsewhere that members have met, the best first, as they were rated at the last decision."""
+    """The players from elsewhere, the best first, as they were rated at the last decision.
+
+    Those that nobody had met by then come last and have no rating; on a panel nobody but members is rated.
+    """
     known = {player: rating for player, *rating in state.get("known", ()) if isinstance(player, str)}
-    met = sorted((name for name, _, _ in run.meta.guests if name in known), key=lambda name: -known[name][0])
-    return [{"name": name, "rating": known[name][0], "deviation": known[name][1]} for name in met]
+    names = [name for name, _, _ in run.meta.guests]
+    met = sorted((name for name in names if name in known), key=lambda name: -known[name][0])
+    rated = [{"name": name, "rating": known[name][0], "deviation": known[name][1]} for name in met]
+    return [*rated, *({"name": name, "rating": None, "deviation": None} for name in names if name not in known)]
 
 
 def _row(turn: Turn) -> dict[str, Json]:
@@ -66,7 +71,8 @@ def _row(turn: Turn) -> dict[str, Json]:
 
 
 def table(played: Tournament) -> dict[str, Json]:
-    """What a tournament says: shares of games won, ratings, the Nash mixture, alpha-rank, and a cycle if there is one."""
+    """What a tournament says: shares of games won, ratings, the Nash mixture, alpha-rank, who is best in words, how probably it
+    is so, and a cycle if there is one."""
     order = played.order
     low, high = played.mixture_interval
     return {
@@ -85,5 +91,8 @@ def table(played: Tournament) -> dict[str, Json]:
             }
             for place, one in zip(order, played.standings, strict=True)
         ],
+        "certainty": played.chance_of_best,
+        "lead": played.lead,
+        "sentence": played.sentence,
         "cycle": None if played.cycle is None else {"players": list(played.cycle), "certainty": played.certainty},
     }

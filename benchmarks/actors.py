@@ -28,6 +28,7 @@ from typing import Any
 import broadcast
 import gymnasium
 import numpy as np
+from peer import answer, program_of, python_of
 
 COPIES, STEPS = 16, 2048
 FAST, SLOW = 0.002, 0.02
@@ -153,23 +154,7 @@ def answered(process: subprocess.Popen[str]) -> float:
 
 def trained(peer: str, case: str) -> float:
     """Steps a second of another library that learns; it cannot be told to wait, so it is started anew."""
-    command = [str(installed(peer)), str(HERE / "peers" / f"{peer}.py"), "--case", case]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=HERE)
-    found = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if not found:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
-    return float(json.loads(found[-1])["steps_per_second"])
-
-
-def installed(peer: str) -> Path:
-    """The Python of a peer's own virtual environment, which is made if it is missing."""
-    venv = HERE / ".venvs" / peer
-    if not venv.exists():
-        print(f"(making the environment of {peer})", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        for requirement in (HERE / "peers" / f"{peer}.txt").read_text().split():  # in order: PyTorch has to be first
-            subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", requirement], check=True)
-    return venv / "bin" / "python"
+    return float(answer([python_of(peer), program_of(peer), "--case", case], cwd=HERE)["steps_per_second"])
 
 
 def compared(case: str, rounds: int, *, peers: bool) -> dict[str, list[float]]:

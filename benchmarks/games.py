@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +28,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from peer import answer, program_of, python_of
 
 import evolute
 from evolute.envs.adapters.matrix import PAYOFF, ROUNDS
@@ -36,7 +36,6 @@ from evolute.envs.matrix_game import MatrixGame
 from evolute.envs.matrix_value import exploitability
 from evolute.runs.tournament import against
 
-HERE = Path(__file__).parent
 PEERS = ("maskable_connect_four", "rllib_connect_four", "open_spiel_connect_four")
 CONNECT_FOUR = {
     "network": "mlp",
@@ -243,36 +242,17 @@ def peers(repeats: int, seconds: float, pythons: dict[str, str]) -> None:
         "ours, PettingZoo": ours("pettingzoo:classic.connect_four_v3", 2048),
     }
     for name in PEERS:
-        python = pythons.get(name) or str(_installed(name))
-        commands[name] = [python, str(HERE / "peers" / f"{name}.py"), "--seconds", str(seconds)]
+        python = pythons.get(name) or python_of(name)
+        commands[name] = [python, program_of(name), "--seconds", str(seconds)]
     rates: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
-            rates[name].append(_answer(command)["steps_per_cpu_second"])
+            rates[name].append(answer(command)["steps_per_cpu_second"])
             print(f"{name}: {rates[name][-1]:,.0f} own moves per CPU second (load {os.getloadavg()[0]:.1f})", flush=True)
     print("| | own moves per CPU second | ours, pgx, is faster by |\n|---|---|---|")
     for name, each in rates.items():
         ratio = median(mine / theirs for mine, theirs in zip(rates["ours, pgx"], each, strict=True))
         print(f"| {name} | {median(each):,.0f} | {ratio:.1f} |")
-
-
-def _installed(name: str) -> Path:
-    """The Python of a peer's own virtual environment, which is made if it is missing."""
-    venv = HERE / ".venvs" / name
-    if not venv.exists():
-        print(f"(making the environment of {name})", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        requirements = str(HERE / "peers" / f"{name}.txt")
-        subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", "-r", requirements], check=True)
-    return venv / "bin" / "python"
-
-
-def _answer(command: list[str]) -> dict[str, float]:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
-    answer: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return answer
 
 
 KEPT = {"connect-four": connect_four, "deceptive": deceptive, "soccer": soccer}

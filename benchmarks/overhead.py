@@ -8,7 +8,6 @@ own, in the same run. Run it with `python benchmarks/overhead.py`; `--without-ra
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peer import answer, program_of, python_of
 
 from evolute.config.layers import python, stack
 from evolute.config.resolve import resolved
@@ -25,8 +25,7 @@ from evolute.core.events import Event, Reported, Saved
 from evolute.runs.session import Launch, launch
 from evolute.store.requests import RequestFolder
 
-HERE = Path(__file__).parent
-PEER = HERE / "peers" / "ray_tune_noop.py"
+PEER = "ray_tune_noop"
 REPEATS = 3
 SPACE = {"lr": "log[1e-5, 1e-1]", "entropy": "[0, 0.1]", "clip": "[0.05, 0.5]", "epochs": "int[1, 16]"}
 
@@ -118,15 +117,8 @@ def fastest(code: list[str]) -> float:
 
 def peer(members: int, turns: int) -> float:
     """Milliseconds per member-turn of Ray Tune's PBT with a trainable that does nothing."""
-    venv = HERE / ".venvs" / "ray"
-    if not venv.exists():
-        print("installing Ray into a virtual environment of its own …", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        requirements = str(PEER.with_suffix(".txt"))
-        subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", "-r", requirements], check=True)
-    command = [str(venv / "bin" / "python"), str(PEER), "--members", str(members), "--turns", str(turns)]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
-    return float(json.loads(answer)["ms_per_member_turn"])
+    command = [python_of(PEER), program_of(PEER), "--members", str(members), "--turns", str(turns)]
+    return float(answer(command)["ms_per_member_turn"])
 
 
 def say(label: str, figure: str) -> None:

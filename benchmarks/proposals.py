@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from peer import answer, program_of, python_of
 
 from evolute.core.order import Report
 from evolute.core.param import Choice, Float, Int, Ordinal
@@ -35,8 +35,7 @@ from evolute.strategies import bg_pbt, pb2, pb2_mix
 from evolute.strategies.bayes.points import Layout
 from evolute.strategies.bayes.rows import newest_rows
 
-HERE = Path(__file__).parent
-PEER = HERE / "peers" / "model_proposal.py"
+PEER = "model_proposal"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 DIMENSIONS, MEMBERS, INTERVAL, REPEATS = 8, 8, 10, 5
 SPACE = Space({f"x{number}": Float(0, 1) for number in range(DIMENSIONS)})
@@ -108,7 +107,7 @@ def busy_cores() -> Iterator[None]:
 
 def peers(venv: Path | None, rows: int) -> dict[str, float]:
     """The median processor time of each peer on the rows that ours had."""
-    venv = venv or _installed()
+    python = str(venv / "bin" / "python") if venv else python_of(PEER)
     population = grown(rows, SPACE)
     table = newest_rows(population, interval=INTERVAL, limit=rows)
     points = table.points(Layout(SPACE))
@@ -116,24 +115,12 @@ def peers(venv: Path | None, rows: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npz"
         np.savez(path, numbers=points.numbers, time=points.time, gain=table.gain, pending=pending)
-        return {name: _measured(venv, name, path) for name in ("ray", "botorch")}
+        return {name: _measured(python, name, path) for name in ("ray", "botorch")}
 
 
-def _measured(venv: Path, name: str, path: Path) -> float:
-    command = [str(venv / "bin" / "python"), str(PEER), name, str(path)]
-    env = {**os.environ, **ONE_THREAD}
-    answer = subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout.splitlines()[-1]
-    return float(np.median(json.loads(answer)["seconds"]))
-
-
-def _installed() -> Path:
-    venv = HERE / ".venvs" / "model"
-    if not venv.exists():
-        print("installing BoTorch and Ray into a virtual environment of their own …", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        for requirement in PEER.with_suffix(".txt").read_text().split():  # one by one: torch first
-            subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", requirement], check=True)
-    return venv
+def _measured(python: str, name: str, path: Path) -> float:
+    command = [python, program_of(PEER), name, str(path)]
+    return float(np.median(answer(command, env={**os.environ, **ONE_THREAD})["seconds"]))
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
     python benchmarks/selfplay.py run pong --seeds 101 102 103 104 105
     python benchmarks/selfplay.py run connect-four --seeds 101 102 103 104 105
     python benchmarks/selfplay.py table
-    python benchmarks/selfplay.py horizon --seeds 101 102 103 104
+    python benchmarks/selfplay.py horizon --seeds 101 102 103 104 --before 30
 
 Every arm is the preset with another strategy or other settings. `rule` is the share of games that a member wins against a
 built-in opponent which nobody meets in training (Connect Four's search rates members, but is none of their opponents), `best`
@@ -37,16 +37,21 @@ GAMES = 500
 JUDGE = {"pong": "built_in", "connect-four": "search"}
 PRESET = {"pong": "pong-selfplay", "connect-four": "connect-four"}
 RANGE = {"pong": "log[3e-4, 3e-3]", "connect-four": "log[6e-4, 2.4e-3]"}
+WIDE = "log[1e-5, 1e-2]"
+"""The learning rate's range in arms that know little about it."""
 NEUTRAL = "augmentation_weight"
 """A setting without any effect here, as there are no images; evolving arms have it with the learning rate's range."""
 GOOD = {"pong": {"lr": 1e-3, "entropy": 0.01}, "connect-four": {"lr": 1.2e-3}}
 """Hyper-parameters known to be good, for the arm that does not search."""
-INTERVAL, BEFORE, AFTER = 65_536, 10, (1, 2, 4, 8, 16)
+INTERVAL, AFTER = 65_536, (1, 2, 4, 8, 16)
 RATES = (3e-4, 1e-3, 3e-3)
-"""Of `horizon`: steps of a turn, turns before the rates part, and when they are compared."""
+"""Of `horizon`: steps of a turn, after how many turns rates are compared, and which ones."""
 ARMS: dict[str, dict[str, Any]] = {
     "preset": {},
     "paper": {"pbt_marl": {"confidence": 0.5}},
+    "paper, wide": {"pbt_marl": {"confidence": 0.5}},
+    "preset, wide": {},
+    "random search, wide": {"strategy": "random_search"},
     "pbt": {"strategy": "pbt"},
     "random search": {"strategy": "random_search"},
     "known values": {"strategy": "random_search"},
@@ -55,9 +60,8 @@ ARMS: dict[str, dict[str, Any]] = {
 
 def trained(game: str, arm: str, seed: int) -> dict[str, Any]:
     """One run, and what each member wins against the judge."""
-    values = GOOD[game] if arm == "known values" else {} if arm == "random search" else {NEUTRAL: RANGE[game]}
-    folder = RUNS / f"{game}-{arm.replace(' ', '-')}-{seed}"
-    run = evolute.run(preset=PRESET[game], seed=seed, folder=folder, display="none", ppo=values, **ARMS[arm])
+    folder = RUNS / f"{game}-{arm.replace(',', '').replace(' ', '-')}-{seed}"
+    run = evolute.run(preset=PRESET[game], seed=seed, folder=folder, display="none", ppo=_settings(game, arm), **ARMS[arm])
     shares = []
     for slot in range(len(run.population)):
         member = run.member(slot)
@@ -69,6 +73,14 @@ def trained(game: str, arm: str, seed: int) -> dict[str, Any]:
     heirs = sum(turn.order.why.get("event") == "inherit" for line in turns for turn in line)
     rates = {name: _means(turns, name) for name in ("lr", NEUTRAL) if name in turns[0][0].order.hparams}
     return {"game": game, "arm": arm, "seed": seed, "best": shares[run.best.member], "shares": shares, "heirs": heirs, **rates}
+
+
+def _settings(game: str, arm: str) -> dict[str, Any]:
+    """PPO's settings that differ from the preset's: a range for the learning rate, and for the gene without effect."""
+    if arm == "known values":
+        return GOOD[game]
+    lr = WIDE if arm.endswith(", wide") else RANGE[game]
+    return {"lr": lr} if arm.startswith("random search") else {"lr": lr, NEUTRAL: lr}
 
 
 def _means(turns: Any, name: str) -> list[float]:
@@ -84,10 +96,10 @@ def run(game: str, seeds: Sequence[int], arms: Sequence[str]) -> None:
                 KEPT.add(trained(game, arm, seed))
 
 
-def horizon(seeds: Sequence[int]) -> None:
+def horizon(seeds: Sequence[int], before: int) -> None:
     """Who wins on Pong, a low, a middle or a high learning rate, by the number of turns since they began from one state.
 
-    The state has been trained by self-play at the middle rate for `BEFORE` turns. Half of the tables are against themselves,
+    The state has been trained by self-play at the middle rate for `before` turns. Half of the tables are against themselves,
     half against that state, as a past one.
     """
     from evolute.core.order import Order, Ref
@@ -109,14 +121,14 @@ def horizon(seeds: Sequence[int]) -> None:
         return learner.train(states or learner.init(made), made, fetch=(known or {}).__getitem__, progress=silently)[0]
 
     states = None
-    for turn in range(BEFORE):
+    for turn in range(before):
         states = trained(states, turn, [RATES[1]] * len(seeds))
     past, rates = states, [rate for rate in RATES for _ in seeds]
     states, known = [*past] * len(RATES), {Ref(row, 0): state for row, state in enumerate(past)}
     print("| turns since | low against middle | high against middle | low, middle, high against the rule |\n|---|---|---|---|")
     for turn in range(1, max(AFTER) + 1):
         opponents = ((None,), (None,), (Ref(turn % len(seeds), 0),), (Ref((turn + 1) % len(seeds), 0),))
-        states = trained(states, BEFORE + turn, rates, opponents, known)
+        states = trained(states, before + turn, rates, opponents, known)
         if turn in AFTER:
             _print_duels(learner, turn, [learner.dump(state) for state in states], len(seeds))
 
@@ -144,12 +156,13 @@ def table() -> None:
     print("| game | arm | seeds | the rated best wins | its seeds | all members win | the preset is better | inherited |")
     print("|---|---|---|---|---|---|---|---|")
     for game, arm in ((game, arm) for game in PRESET for arm in ARMS if (game, arm) in results):
-        mine, preset = results[game, arm], results.get((game, "preset"), [])
+        name = "preset, wide" if arm.endswith(", wide") else "preset"
+        mine, preset = results[game, arm], results.get((game, name), [])
         everybody = fmean(share for one in mine for share in one["shares"])
         scores, heirs = np.array([one["best"] for one in mine]), fmean(one["heirs"] for one in mine)
         each = ", ".join(f"{share:.0%}" for share in sorted(scores, reverse=True))
         better = ""
-        if arm != "preset" and preset:
+        if arm != name and preset:
             found = estimated(improvement, np.array([one["best"] for one in preset]), scores)
             better = f"{found.value:.0%}" if found.low is None else f"{found.value:.0%} ({found.low:.0%} to {found.high:.0%})"
         print(
@@ -170,12 +183,14 @@ def main() -> None:
     runner.add_argument("--seeds", type=int, nargs="+", required=True)
     runner.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     commands.add_parser("table")
-    commands.add_parser("horizon").add_argument("--seeds", type=int, nargs="+", required=True)
+    parted = commands.add_parser("horizon")
+    parted.add_argument("--seeds", type=int, nargs="+", required=True)
+    parted.add_argument("--before", type=int, default=10, help="turns before the rates part")
     asked = parser.parse_args()
     if asked.what == "run":
         run(asked.game, asked.seeds, asked.arms)
     elif asked.what == "horizon":
-        horizon(asked.seeds)
+        horizon(asked.seeds, asked.before)
     else:
         table()
 

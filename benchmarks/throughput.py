@@ -23,8 +23,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from peer import answer, program_of, python_of
+from sac_throughput import MEMBERS, buffers, replay, work
+
 HERE = Path(__file__).parent
-PEERS, VENVS = HERE / "peers", HERE / ".venvs"
 MATCHED = {"envs": 8, "unroll": 128, "epochs": 4, "minibatches": 4}
 DEFAULT = {"envs": 1, "unroll": 2048, "epochs": 10, "minibatches": 32}
 INTERVAL = 8192
@@ -107,24 +109,19 @@ def bare(options: dict[str, Any]) -> dict[str, float]:
 def ours(kind: str, **options: Any) -> Callable[[], float]:
     """A run of ours in a process of its own."""
     command = [sys.executable, __file__, "--measure", kind, json.dumps({"turns": 24, **options})]
-    return lambda: _answer(command)["steps_per_second"]
+    return lambda: float(answer(command)["steps_per_second"])
 
 
 def peer(name: str, **options: Any) -> Callable[[], float]:
     """A run of a peer in its own virtual environment."""
-    venv = VENVS / name
-    if not venv.exists():
-        print(f"(making the environment of {name})", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        requirements = str(PEERS / f"{name}.txt")
-        subprocess.run([str(venv / "bin" / "pip"), "install", "--quiet", "-r", requirements], check=True)
     flags = [text for key, value in options.items() for text in (f"--{key}", str(value))]
+    command = [python_of(name), program_of(name), *flags]
 
     def measure() -> float:
-        answer = _answer([str(venv / "bin" / "python"), str(PEERS / f"{name}.py"), *flags])
-        if answer.get("cpu_share", 1) < 0.9:
-            print(f"  warning: {name} was disturbed: it had {answer['cpu_share']:.0%} of its cores")
-        return answer["steps_per_second"]
+        found = answer(command)
+        if found.get("cpu_share", 1) < 0.9:
+            print(f"  warning: {name} was disturbed: it had {found['cpu_share']:.0%} of its cores")
+        return float(found["steps_per_second"])
 
     return measure
 
@@ -133,14 +130,6 @@ def in_turn(repeats: int, *measures: Callable[[], float]) -> list[list[float]]:
     """The figures of each, measured one after another, and all over again."""
     rounds = [[measure() for measure in measures] for _ in range(repeats)]
     return [list(figures) for figures in zip(*rounds, strict=True)]
-
-
-def _answer(command: list[str]) -> dict[str, float]:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
-    answer: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return answer
 
 
 def say(text: str, figures: list[float], *others: tuple[str, list[float]]) -> None:
@@ -255,37 +244,29 @@ def _multiplied(shapes: list[Any], times: int) -> float:
 
 
 def offpolicy(repeats: int) -> None:
-    """SAC on Pendulum, one update for each step: updates a second of 8 members, and of peers in as many processes as cores."""
-    processes = os.cpu_count() or 1
-    for text, settings in {
-        "64x64, batches of 64": {"widths": [64, 64], "batch": 64},
-        "256x256, batches of 256": {"widths": [256, 256], "batch": 256},
+    """SAC with one update for each step: updates a second of 8 members, and of peers in as many processes as there are cores;
+    updates alone against the machine's arithmetic; and what replay buffers cost of a turn of 20,000 steps."""
+    interval, rates = 20_000, {}
+    for text, (env, peers_env, width, batch, steps) in {
+        "Pendulum": ("gymnax:Pendulum-v1", "Pendulum-v1", 64, 64, 2000),
+        "HalfCheetah": ("HalfCheetah-v5", "HalfCheetah-v5", 256, 256, 250),
     }.items():
-        sizes = {"width": settings["widths"][0], "batch": settings["batch"], "processes": processes, "seconds": 30}
-        sb3, sbx, figures = in_turn(
-            repeats, peer("sb3_sac", **sizes), peer("sbx_sac", **sizes), ours("replay", sac=settings, turns=6)
-        )
-        say(f"SAC, {text}", figures, ("SB3", sb3), ("SBX", sbx))
-
-
-def replay(options: dict[str, Any]) -> dict[str, float]:
-    """Updates, and as many environment steps, per second of a whole run of SAC after its first turns."""
-    import evolute
-
-    population, turns, interval, warm = 8, options["turns"], 2000, 2
-    with tempfile.TemporaryDirectory() as folder:
-        run = evolute.run(
-            "sac",
-            env="gymnax:Pendulum-v1",
-            population=population,
-            interval=interval,
-            stop={"turns": turns},
-            folder=Path(folder) / "run",
-            display="none",
-            sac={"lr": "log[1e-4, 1e-3]", "warmup": 100, **options["sac"]},
-        )
-        first = sum(turn.report.seconds for turn in run.member(0).lineage[:warm])
-    return {"steps_per_second": population * (turns - warm) * interval / (run.elapsed - first)}
+        sizes = {"env": peers_env, "width": width, "batch": batch, "processes": os.cpu_count() or 1, "seconds": 30}
+        mine = ours("replay", env=env, interval=steps, sac={"widths": [width, width], "batch": batch}, turns=6)
+        sb3, sbx, figures = in_turn(repeats, peer("sb3_sac", **sizes), peer("sbx_sac", **sizes), mine)
+        say(f"SAC on {text}, {width}x{width}, batches of {batch}", figures, ("SB3", sb3), ("SBX", sbx))
+        rates[text] = median(figures)
+    settings = {"widths": [256, 256], "batch": 256, "ratio": 8}
+    alone = ours("replay", env="gymnax:Pendulum-v1", interval=40, sac=settings, turns=9, warm=3)
+    updates, large = (median(found) for found in in_turn(repeats, alone, ours("large")))
+    share = updates * work("Pendulum", 256, 256) / large
+    print(
+        f"SAC, updates alone, 256x256, batches of 256: {updates:.0f} a second, {share:.0%} of the arithmetic of large products"
+    )
+    options = {"rows": 200_000, "interval": interval, "turns": 3 * repeats}
+    seconds = answer([sys.executable, __file__, "--measure", "buffers", json.dumps(options)])["seconds"]
+    turn = MEMBERS * interval / rates["HalfCheetah"]
+    print(f"replay buffers of 8 x 200,000 rows: {seconds:.2f} s of a turn of {turn:.0f} s, {seconds / turn:.2%}", flush=True)
 
 
 def compiling(repeats: int) -> None:
@@ -308,8 +289,8 @@ def compiling(repeats: int) -> None:
 
 def inheritance(repeats: int) -> None:
     """What it costs to gather the rows of a turn from others' states and to spread them, against the turn."""
-    answer = _answer([sys.executable, __file__, "--measure", "gather", json.dumps({"turns": 10 * repeats})])
-    print(f"inheritance: {answer['gather'] * 1e3:.2f} ms, {answer['gather'] / answer['turn']:.2%} of a turn of 8,192 steps")
+    found = answer([sys.executable, __file__, "--measure", "gather", json.dumps({"turns": 10 * repeats})])
+    print(f"inheritance: {found['gather'] * 1e3:.2f} ms, {found['gather'] / found['turn']:.2%} of a turn of 8,192 steps")
 
 
 def gather(options: dict[str, Any]) -> dict[str, float]:
@@ -351,7 +332,15 @@ PARTS: dict[str, Callable[[int], None]] = {
     "compile": compiling,
     "inheritance": inheritance,
 }
-MEASURES = {"product": product, "bare": bare, "replay": replay, "gather": gather, "large": large, "small": small}
+MEASURES = {
+    "product": product,
+    "bare": bare,
+    "replay": replay,
+    "buffers": buffers,
+    "gather": gather,
+    "large": large,
+    "small": small,
+}
 
 
 def main() -> None:

@@ -1,10 +1,10 @@
 """How well Stable-Baselines3's SAC or TD3 learns an environment of Gymnasium's within a number of steps, with one seed.
 
-All settings that Evolute's learners have too are the same as their defaults: twin critics and an actor of 256x256 with relu,
-batches of 256, a learning rate of 3e-4, discount 0.99, tau 0.005, a buffer of a million, 1,000 random steps first, one update
-for each step after them, made every `--unroll` steps. SAC learns its temperature, towards an entropy of -1 for each dimension
-of an action; TD3 has noise of 0.1, target noise of 0.2 clipped at 0.5, and a delay of 2. SB3's own TD3 has 400x300 networks and
-a rate of 1e-3, and both libraries' own updates are made after every step.
+All settings that Evolute's learners have too are the same as their defaults, unless the command says otherwise: twin critics
+and an actor of 256x256 with relu, batches of 256, a learning rate of 3e-4, discount 0.99, tau 0.005, a buffer of a million,
+1,000 random steps first, one update for each step after them, made every `--unroll` steps. SAC learns its temperature,
+towards an entropy of -1 for each dimension of an action; TD3 has noise of 0.1, target noise of 0.2 clipped at 0.5, and a
+delay of 2. SB3's own TD3 has 400x300 networks and a rate of 1e-3, and both libraries' own updates are made after every step.
 
 The return is the mean over fresh episodes in an environment of their own, without exploration, with the last policy.
 
@@ -38,12 +38,12 @@ def make_model(options: argparse.Namespace) -> SAC | TD3:
         "learning_rate": 3e-4,
         "buffer_size": 1_000_000,
         "learning_starts": 1_000,
-        "batch_size": 256,
+        "batch_size": options.batch,
         "tau": 0.005,
         "gamma": 0.99,
         "train_freq": options.unroll,
         "gradient_steps": options.unroll,
-        "policy_kwargs": {"net_arch": [256, 256], "activation_fn": torch.nn.ReLU},
+        "policy_kwargs": {"net_arch": [options.width] * 2, "activation_fn": torch.nn.ReLU},
         "seed": options.seed,
         "device": "cpu",
     }
@@ -71,6 +71,8 @@ def main() -> None:
     parser.add_argument("--algorithm", choices=["SAC", "TD3"], default="SAC")
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--unroll", type=int, default=8, help="steps before each round of as many updates")
+    parser.add_argument("--width", type=int, default=256, help="units of the two hidden layers of each network")
+    parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=20, help="of the evaluation")
     # MuJoCo's own way is a log file in the current directory.

@@ -1,4 +1,4 @@
-"""SAC of SBX on Pendulum in some processes at once: updates, and environment steps, per second of all."""
+"""SAC of SBX in some processes at once: updates, and environment steps, per second of all."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import multiprocessing
 import time
 
 
-def train(width: int, batch: int, seconds: float, seed: int) -> float:
+def train(env: str, width: int, batch: int, seconds: float, seed: int) -> float:
     """Updates per second after the first ones, which compile or fill the buffer."""
     import gymnasium
     from sbx import SAC
 
     model = SAC(
         "MlpPolicy",
-        gymnasium.make("Pendulum-v1"),
+        gymnasium.make(env),
         batch_size=batch,
         learning_starts=100,
         policy_kwargs={"net_arch": [width, width]},
@@ -32,6 +32,7 @@ def train(width: int, batch: int, seconds: float, seed: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--env", default="Pendulum-v1")
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--processes", type=int, default=2)
@@ -39,7 +40,7 @@ def main() -> None:
     asked = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     with context.Pool(asked.processes) as pool:
-        arguments = [(asked.width, asked.batch, asked.seconds, seed) for seed in range(asked.processes)]
+        arguments = [(asked.env, asked.width, asked.batch, asked.seconds, seed) for seed in range(asked.processes)]
         found = pool.starmap(train, arguments)
     print(json.dumps({"steps_per_second": sum(found)}))
 

@@ -13,7 +13,7 @@ from evolute.engines.group import LEASE, Group, MakeMethods
 class RayCrew:
     """Ray actors: of the cluster at `address`, of the one that this process is part of, or of a runtime that is started here.
 
-    They are spread over the nodes and reserve no CPUs, so that there is always room for those that are replaced.
+    The nodes get them in turn. They reserve no CPUs, so that there is always room for those that are replaced.
     """
 
     address: str | None = None
@@ -24,8 +24,7 @@ class RayCrew:
         from evolute.engines.links.ray_runtime import connected
 
         disconnect = connected(self.address, None, 0.0)
-        options = {"num_cpus": 0.0, "scheduling_strategy": "SPREAD"}
-        return Group(RayLink(MakeMethods(make), count, LEASE, options, disconnect))
+        return Group(RayLink(MakeMethods(make), count, LEASE, {"num_cpus": 0.0}, disconnect, in_turn=True))
 
 
 @dataclass(frozen=True)

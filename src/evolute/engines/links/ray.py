@@ -122,13 +122,18 @@ class Stored:
 
 @dataclass(eq=False)
 class RayLink:
-    """A link to Ray actors, each with these Ray `options`. Closing it calls `disconnect`."""
+    """A link to Ray actors, each with these Ray `options`. Closing it calls `disconnect`.
+
+    With `in_turn` the nodes get workers in turn. Ray's own spreading is by what workers reserve: those that reserve nothing
+    may all come to one node.
+    """
 
     make: Make
     size: int
     lease: float
     options: Mapping[str, Any]
     disconnect: Callable[[], None]
+    in_turn: bool = False
     _space: str = field(default_factory=lambda: f"evolute-{secrets.token_hex(8)}")
     _actors: dict[int, ActorHandle] = field(default_factory=dict)
     _pending: dict[Any, tuple[ActorHandle, int | str, Any]] = field(default_factory=dict)
@@ -198,9 +203,17 @@ class RayLink:
     def _start(self, number: int) -> None:
         name = f"worker-{number}-{secrets.token_hex(4)}"
         options = {"max_restarts": 0, "max_task_retries": 0, "name": name, "namespace": self._space, **self.options}
+        if self.in_turn:
+            options["scheduling_strategy"] = self._on_node(number)
         handle = self._kind.options(**options).remote(self._made, self._space, self._landmark.description)
         self._actors[number] = ActorHandle(number, name, handle)
         self._pending[handle.begin.remote()] = (self._actors[number], "begin", None)
+
+    def _on_node(self, number: int) -> Any:
+        """The node whose turn it is, of those that have CPUs; if it goes meanwhile, Ray takes another."""
+        alive = [node for node in self._ray.nodes() if node["Alive"]]
+        names = sorted(node["NodeID"] for node in [node for node in alive if node["Resources"].get("CPU")] or alive)
+        return self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(names[number % len(names)], soft=True)
 
     def _done(self, timeout: float) -> list[Any]:
         """What has been answered; waits until something has, or for `timeout` seconds."""

@@ -46,6 +46,7 @@ def test_the_laws_of_a_learner():
         ("sac", "gym:Pendulum-v1", {"inherit_buffer": "keep", "fitness": "evaluation"}),
         ("td3", "gym:Pendulum-v1", {"inherit_buffer": "reset", "normalize_obs": True}),
         ("dqn", "gym:CartPole-v1", {"inherit_buffer": "share", "dueling": True}),
+        ("td3", "gym:Pendulum-v1", {"ahead": 1}),
         ("dqn", "gymnax:Breakout-MinAtar", {"inherit_buffer": "reset"}),
     ],
 )
@@ -180,6 +181,25 @@ def test_the_newest_rows_of_a_buffer():
             assert (np.concatenate(newest.arrays(1)) == facts[100 - len(newest) :]).all()
 
 
+def test_members_that_learn_while_their_environments_are_stepped_have_the_same_bits_at_any_speed():
+    quick = {"explore": 1, "epsilon": 0.0, "lr": 0.1}
+
+    def digests(ahead, delay):
+        env = EnvSpec("tests.envs.uneven:Uneven", {"Uneven": {"delay": delay}})
+        made = make("dqn", env, DQNSettings(**{**SMALL, "devices": 2, "ahead": ahead, **quick}))
+        worker, found = Worker(made, MemoryStates()), []
+        for turn in range(2):
+            start = Ref(0, turn - 1) if turn else None
+            (report,) = worker.train([Order(0, turn, {}, start=start, steps=64, seed=turn + 1)])
+            assert report.metrics["updates"] == (16, 32)[turn]
+            found.append(report.digest)
+        return tuple(found)
+
+    found = {digests(1, delay) for delay in (0.0, 0.002, 0.004)}
+    assert len(found) == 1
+    assert digests(0, 0.0) not in found
+
+
 @pytest.mark.parametrize("changed", [{"lr": 1e-2}, {"ratio": 1.0}, {"n_step": 1}, {"tau": 0.1}, {"discount": 0.5}])
 def test_a_changed_setting_acts_in_the_next_turn_and_compiles_nothing(changed):
     made = small("dqn")
@@ -261,6 +281,7 @@ def check_export(made, folder):
         ("td3", "tests.learners.offpolicy.boxed:unbounded", {}, "bounded actions"),
         ("dqn", "cartpole", {"network": "cnn"}, "is for images"),
         ("dqn", "cartpole", {"envs": 8, "capacity": 15}, "16 rows or more"),
+        ("dqn", "cartpole", {"ahead": 1}, "for environments on the host"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_run(algorithm, env, settings, said):

@@ -1,5 +1,5 @@
 """Turns and evaluations in environments on the host: one inference for each step of all members, and updates after each
-rollout.
+rollout, or, with `ahead`, during the next one.
 
 Environments start each turn afresh, from seeds that follow from the order's, since their inner state cannot be saved.
 """
@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
+import jax
 import numpy as np
 
-from evolute.core.protocols import Progress
-from evolute.envs.interface import HostEnv
+from evolute.core.protocols import Progress, silently
+from evolute.envs.interface import HostEnv, Vector
 from evolute.learners.kit import host_evaluation, networks, normalise
 from evolute.learners.kit.episodes import Episodes, env_seeds
 from evolute.learners.kit.evaluation import EpisodeResults, Player
 from evolute.learners.kit.host_acting import HostPolicy
-from evolute.learners.kit.host_rollout import Collector
+from evolute.learners.kit.host_rollout import Collector, Trajectory
 from evolute.learners.kit.members import Held
 from evolute.learners.kit.programs import Programs
 from evolute.learners.offpolicy import turn
@@ -36,10 +38,11 @@ UNROLL = 32
 
 @dataclass(frozen=True)
 class HostRunner:
-    """Trains and evaluates in environments that are stepped on the host."""
+    """Trains and evaluates in environments that are stepped on the host; `ahead`: while members learn."""
 
     programs: Programs
     env: HostEnv
+    ahead: bool = False
     rounds: tuple[int, ...] = (4, 16)
     most: None = None
 
@@ -55,42 +58,93 @@ class HostRunner:
         ring: int,
         progress: Progress,
     ) -> list[TurnResult]:
-        cohort, episodes = Cohort(spec, states, assignments), Episodes(len(states), spec.envs)
-        call, size, places, stats = self.programs.call, len(states), cohort.layout, turn.blank_stats(ring)
-        rows, inputs = cohort.spread(HostRow(state.train, stats) for state in states), cohort.inputs([True] * size)
-        new, players = cohort.blank(), cohort.spread([_blank_player(spec)] * size)
-        explore, learn = partial(turn.explorer, spec), partial(turn.on_host, spec)
+        turn = HostTurn(self.programs, Cohort(spec, states, assignments), ring, progress)
         with contextlib.closing(self.env.vector(env_seeds([one.seed for one in assignments], spec.envs))) as vector:
-            policy = HostPolicy(
-                self.programs,
-                spec.explorer,
-                layout=places,
-                envs=spec.envs,
-                unroll=spec.unroll,
-                keys=cohort.keys(),
-                greedy=False,
-                progress=progress,
-            )
-            collector = Collector(vector, policy, episodes, spec.unroll)
-            for number in range(cohort.total):
-                episodes.over = np.array([one.rollouts <= number for one in assignments])
-                players = call(("explore", spec), explore, places, players, (rows.train, inputs.hparams), (), progress)
-                trajectory = places.spread(collector.collect(players, number)._replace(memory=()))
-                new = turn.appended(spec, new, trajectory, number)
-                given = inputs._replace(new=Rows(*map(Held, new)), trajectory=trajectory)
-                rows = call(("replay update", spec), learn, places, rows, given, np.int32(number), progress)
-                progress((number + 1) / cohort.total, "")
-        results = []
-        for member, (row, own) in enumerate(zip(places.unstacked(rows), places.views(new), strict=True)):
-            ended = row.stats._replace(episodes=episodes.stats(member, ring))
-            results.append(TurnResult(row.train, None, cohort.made(member, own), ended, episodes.errors.get(member)))
-        return results
+            turn.run(vector, ahead=self.ahead)
+        return turn.results()
 
     def evaluate(
         self, spec: ReplaySpec, players: Sequence[Player], episodes: int, *, greedy: bool, seed: int, progress: Progress
     ) -> list[EpisodeResults]:
         evaluate = partial(host_evaluation.evaluate, self.env, self.programs, spec.policy, players, episodes)
         return evaluate(unroll=UNROLL, greedy=greedy, seed=seed, progress=progress)
+
+
+class HostTurn:
+    """One turn of a cohort: rollouts, each followed by the updates that are due."""
+
+    def __init__(self, programs: Programs, cohort: Cohort, ring: int, progress: Progress) -> None:
+        self.programs, self.cohort, self.ring, self.progress = programs, cohort, ring, progress
+        self.spec, self.layout, size = cohort.spec, cohort.layout, cohort.size
+        self.episodes = Episodes(size, self.spec.envs)
+        stats = turn.blank_stats(ring)
+        self.rows = cohort.spread(HostRow(state.train, stats) for state in cohort.states)
+        self.inputs = cohort.inputs([True] * size)
+        self.new, self.players = cohort.blank(), cohort.spread([_blank_player(self.spec)] * size)
+
+    def run(self, vector: Vector, *, ahead: bool) -> None:
+        policy = HostPolicy(
+            self.programs,
+            self.spec.explorer,
+            layout=self.layout,
+            envs=self.spec.envs,
+            unroll=self.spec.unroll,
+            keys=self.cohort.keys(),
+            greedy=False,
+            progress=self.progress,
+        )
+        collector = Collector(vector, policy, self.episodes, self.spec.unroll)
+        if ahead:
+            self._run_ahead(collector)
+            return
+        for number in range(self.cohort.total):
+            self._explore()
+            self._learn(self._collected(collector, number), number, self.progress)
+            self.progress((number + 1) / self.cohort.total, "")
+
+    def _run_ahead(self, collector: Collector) -> None:
+        """Every rollout but the first is made during the updates that follow the one before it."""
+        last: Trajectory | None = None
+        with ThreadPoolExecutor(1) as learner:
+            for number in range(self.cohort.total):
+                self._explore()
+                learning = None if last is None else learner.submit(self._learn, last, number - 1, silently)
+                last = self._collected(collector, number)
+                if learning is not None:
+                    learning.result()
+                self.progress((number + 1) / self.cohort.total, "")
+        if last is not None:
+            self._learn(last, self.cohort.total - 1, self.progress)
+
+    def _explore(self) -> None:
+        """Members collect with what they have learnt so far: a copy, since updates use their memory for new weights."""
+        explore, given = partial(turn.explorer, self.spec), (self.rows.train, self.inputs.hparams)
+        name = ("explore", self.spec)
+        players = self.programs.call(name, explore, self.layout, self.players, given, (), self.progress)
+        self.players = jax.block_until_ready(players)
+
+    def _collected(self, collector: Collector, number: int) -> Trajectory:
+        """The rollout of this number."""
+        self.episodes.over = np.array([one.rollouts <= number for one in self.cohort.assignments])
+        return collector.collect(self.players, number)
+
+    def _learn(self, trajectory: Trajectory, number: int, progress: Progress) -> None:
+        """The updates that are due after the rollout of this number."""
+        placed = self.layout.spread(trajectory._replace(memory=()))
+        self.new = turn.appended(self.spec, self.new, placed, number)
+        given = self.inputs._replace(new=Rows(*map(Held, self.new)), trajectory=placed)
+        learn, name = partial(turn.on_host, self.spec), ("replay update", self.spec)
+        rows = self.programs.call(name, learn, self.layout, self.rows, given, np.int32(number), progress)
+        self.rows = jax.block_until_ready(rows)
+
+    def results(self) -> list[TurnResult]:
+        """What the turn made of each member."""
+        made, layout = [], self.layout
+        for member, (row, own) in enumerate(zip(layout.unstacked(self.rows), layout.views(self.new), strict=True)):
+            ended = row.stats._replace(episodes=self.episodes.stats(member, self.ring))
+            error = self.episodes.errors.get(member)
+            made.append(TurnResult(row.train, None, self.cohort.made(member, own), ended, error))
+        return made
 
 
 def _blank_player(spec: ReplaySpec) -> Player:

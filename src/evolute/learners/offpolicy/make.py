@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from evolute.core.protocols import Learner
-from evolute.envs.interface import HostEnv, stacked_frames_of
+from evolute.envs.interface import HostEnv, JaxEnv, stacked_frames_of
 from evolute.envs.make import make_env, resolve_name
 from evolute.envs.spec import EnvSpec
 from evolute.learners.kit.native import support
@@ -26,7 +26,15 @@ def make(algorithm: Name, env: EnvSpec, settings: ReplaySettings) -> Learner[Any
     programs = Programs(devices)  # before the environment, which may use JAX
     name = resolve_name(env.name)
     made = make_env(env.with_name(name))
-    runner: Runner = HostRunner(programs, made) if isinstance(made, HostEnv) else JaxRunner(programs, made)
+    runner = _runner(algorithm, programs, made, ahead=settings.ahead > 0)
     choices = {"env": name, "devices": devices, "code": support.chosen(settings.code)}
     frames = stacked_frames_of(made)
     return OffPolicy(algorithm, runner, made.observation_space, made.action_space, settings, choices, frames)
+
+
+def _runner(algorithm: Name, programs: Programs, env: JaxEnv | HostEnv, *, ahead: bool) -> Runner:
+    if isinstance(env, HostEnv):
+        return HostRunner(programs, env, ahead=ahead)
+    if ahead:
+        raise ValueError(f"{algorithm}.ahead=1 is for environments on the host, and this one is part of the program")
+    return JaxRunner(programs, env)

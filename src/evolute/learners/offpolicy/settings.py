@@ -50,6 +50,13 @@ class ReplaySettings:
         Evolves.NEVER,
         doc("the buffer of an heir: a copy of its parent's, its own (keep), an empty one (reset); one for all (share)"),
     ] = "copy"
+    ahead: Annotated[
+        int,
+        Ge(0),
+        Le(1),
+        Evolves.NEVER,
+        doc("1: environments on the host are stepped while members learn, with the policy from before these updates"),
+    ] = 0
     fitness: Annotated[
         Literal["training", "evaluation"],
         Evolves.NEVER,
@@ -115,11 +122,13 @@ class DQNSettings(ReplaySettings):
 ARCHITECTURE = ("widths", "activation", "network", "dueling")
 """What weights are bound to: these come along with inherited weights and change only where weights are fresh."""
 
+FOR_ALL = ("capacity", "inherit_buffer", "ahead", "fitness", "episodes", "teacher_policy", "code", "devices")
+"""What is the same for all members."""
+
 
 def traced_names(kind: type[ReplaySettings]) -> tuple[str, ...]:
     """The settings that are values inside the compiled program: a change acts on the next turn and compiles nothing."""
-    fixed = {*SHAPES, *ARCHITECTURE, "capacity", "inherit_buffer", "fitness", "episodes", "teacher_policy", "code", "devices"}
-    return tuple(field.name for field in fields(kind) if field.name not in fixed)
+    return tuple(field.name for field in fields(kind) if field.name not in {*SHAPES, *ARCHITECTURE, *FOR_ALL})
 
 
 def shape_names(kind: type[ReplaySettings]) -> tuple[str, ...]:

@@ -35,6 +35,17 @@ def replay(options: dict[str, Any]) -> dict[str, float]:
     return {"steps_per_second": updates / (run.elapsed - first)}
 
 
+def waiting() -> Any:
+    """Pendulum, which waits in every step."""
+    import gymnasium  # not before, as it loads numpy
+
+    def waited(action: Any) -> Any:
+        time.sleep(0.001)
+        return action
+
+    return gymnasium.wrappers.TransformAction(gymnasium.make("Pendulum-v1"), waited, None)
+
+
 def work(task: str, width: int, batch: int) -> int:
     """Operations of one update: two target critics and the actor forwards, the critics and the actor there and back, and the
     actor's way through the critics."""

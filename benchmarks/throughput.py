@@ -269,6 +269,18 @@ def offpolicy(repeats: int) -> None:
     print(f"replay buffers of 8 x 200,000 rows: {seconds:.2f} s of a turn of {turn:.0f} s, {seconds / turn:.2%}", flush=True)
 
 
+def ahead(repeats: int) -> None:
+    """SAC whose environments on the host are stepped while members learn, against one after the other."""
+    for text, env, width, steps in (
+        ("HalfCheetah, 64x64, batches of 64", "HalfCheetah-v5", 64, 1000),
+        ("Pendulum that waits 1 ms, 256x256, batches of 256", "sac_throughput:waiting", 256, 250),
+    ):
+        settings = {"widths": [width, width], "batch": width}
+        both = [ours("replay", env=env, interval=steps, sac={**settings, "ahead": value}, turns=6) for value in (0, 1)]
+        one, figures = in_turn(repeats, *both)
+        say(f"SAC, ahead, {text}", figures, ("one after the other", one))
+
+
 def compiling(repeats: int) -> None:
     """How long the first turn of the demo takes longer than its second, without and with a warm cache."""
     code = (
@@ -329,6 +341,7 @@ PARTS: dict[str, Callable[[int], None]] = {
     "widths": widths,
     "peak": peak,
     "offpolicy": offpolicy,
+    "ahead": ahead,
     "compile": compiling,
     "inheritance": inheritance,
 }

@@ -35,6 +35,13 @@ def test_a_fork_without_changes_ends_as_its_run_did(old, tmp_path):
     assert canonical(tmp_path / "new") == canonical(old.folder)
 
 
+def test_the_most_that_a_forks_checkpoints_can_take_counts_those_that_it_took_over(old, tmp_path):
+    with contextlib.closing(Journal.write(old.folder)) as journal:
+        journal.put(state_bytes=10**6)  # of another architecture, of which no new one is saved
+    fork(old.folder, 4, target=tmp_path / "new", overrides=[])
+    assert Run.open(tmp_path / "new").meta.state_bytes == 10**6
+
+
 def test_a_fork_with_another_strategy_keeps_the_past_and_then_goes_its_own_way(old, tmp_path):
     fork(old.folder, 4, target=tmp_path / "new", overrides=["strategy=random_search", "stop.turns=12"])
     new = Run.open(tmp_path / "new")

@@ -13,6 +13,7 @@ import pytest
 import evolute
 from evolute.core.lineage import origin
 from evolute.core.order import Order, Ref
+from evolute.report import formats
 from evolute.report.data.details import retained_at_most, run_details
 from evolute.report.data.generations import (
     architectures,
@@ -130,6 +131,20 @@ def test_pages_have_a_section_and_the_family_tree_says_who_taught_whom(table):
     assert ["turns to found generations", "64"] in page_data(table)["facts"]
 
 
+def test_every_student_is_in_the_plot_of_its_generation_with_its_architecture_and_the_rungs_it_reached(table):
+    for one in founded(table):
+        chart = next(chart for chart in sections(table)["Generations"] if chart.key == f"students-{one.number}")
+        told = [series for series in chart.series if series.texts]
+        shown = {(part.name, x, text.split(";")[0]) for part in told for x, text in zip(part.x, part.texts, strict=True)}
+        for student in one.students:
+            kind = formats.hparams(table.why[student]["architecture"])
+            stays, rungs = student in one.stayed, formats.count(one.reached[student], "rung")
+            name = "one turn only" if one.reached[student] == 1 else "stays" if stays else "dropped"
+            assert (name, 1, f"{kind}: {rungs}{', stays' if stays else ''}") in shown
+        (alone,) = [series for series in chart.series if series.name == "one turn only"]
+        assert len(alone.x) == list(one.reached.values()).count(1) == 4
+
+
 def test_without_a_model_or_a_teacher_the_story_is_shorter(tmp_path):
     cut = {**CUT, "generations": 1, "teacher": False, "architectures_by": "random"}
     run = evolute.run(**SETTINGS, bg_pbt=cut, folder=tmp_path / "run")
@@ -140,6 +155,17 @@ def test_without_a_model_or_a_teacher_the_story_is_shorter(tmp_path):
     assert "without a teacher" in lines[0]
     assert not any("expected" in line for line in lines)
     assert [chart.key for chart in sections(table)["Generations"]] == ["students-1", "architectures"]
+
+
+def test_without_architectures_students_are_said_to_have_the_same(tmp_path):
+    cut = {**CUT, "generations": 1, "teacher": False}
+    run = evolute.run(**{**SETTINGS, "preset": "drift"}, strategy="bg_pbt", bg_pbt=cut, folder=tmp_path / "run")
+    table = TurnTable.read(run.folder)
+    _, line = generation_lines(generation_data(table))
+    assert line.startswith("    the same architecture  (the best before): best ")
+    students, tried, *_ = sections(table)["Generations"]
+    assert students.series[0].texts[0] == "the same architecture: 1 rung"
+    assert tried.y.categories == ["the same"]
 
 
 class StoppedError(Exception):

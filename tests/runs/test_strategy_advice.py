@@ -23,6 +23,12 @@ def test_a_strategy_that_never_changes_an_architecture_says_so_and_names_one_tha
     assert advice("ceilings", "bg_pbt.generations=0") == [said]
 
 
+@pytest.mark.parametrize("strategy", ["mf_pbt", "ipbt", "ga", "map_elites map_elites.cells.score=[0,1,5]"])
+def test_other_strategies_whose_heirs_keep_their_architecture_say_so_as_well(strategy):
+    said = advice("ceilings", "bg_pbt=", *f"strategy={strategy}".split())
+    assert sum("heirs take the architecture over with the weights" in one for one in said) == 1
+
+
 @pytest.mark.parametrize("overrides", [["strategy=random_search", "bg_pbt="], ["bg_pbt.generations=1"]])
 def test_where_members_keep_what_they_drew_or_architectures_are_searched_it_is_not_said(overrides):
     assert not any("heirs take the architecture over" in said for said in advice("ceilings", *overrides))

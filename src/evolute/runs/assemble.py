@@ -25,10 +25,12 @@ from evolute.runs.code import fingerprints
 from evolute.runs.corners import shapes_besides
 from evolute.runs.far_actors import check_actors, crew_of
 from evolute.runs.likeness import check_teaching, untaught
+from evolute.strategies.breeding import Breeding
 from evolute.strategies.controlled import Controlled, evolving_plan
 from evolute.strategies.evolution import Evolution
 from evolute.strategies.generations import Generations
 from evolute.strategies.ipbt import Restarts
+from evolute.strategies.mf_pbt import Frequencies
 from evolute.strategies.random_search import RandomSearch
 from evolute.strategies.rungs import Rungs
 from evolute.strategies.schedule import Schedule
@@ -37,6 +39,8 @@ EXAMPLES = 8
 """How many draws from the space a learner is asked about before a run begins."""
 ON_OTHER_MACHINES = ("mpi", "ray")
 """Engines whose workers may have memory of their own."""
+INHERITING = (Evolution, Rungs, Frequencies, Restarts, Breeding)
+"""Strategies whose heirs have the architecture of the state that they train on, and which try no other later."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +231,7 @@ def _strategy_advice(strategy: Strategy, config: Config, plan: Plan) -> Sequence
     """What the strategy has to say, and what it will never do."""
     said = strategy.advice() if isinstance(strategy, Advises) else ()
     advice = [f"{config.strategy.name}: {sentence}" for sentence in said]
-    if not plan.architecture or not isinstance(strategy, (Evolution, Rungs)):
+    if not plan.architecture or not isinstance(strategy, INHERITING):
         return advice
     names = ", ".join(f"{config.learner.name}.{name}" for name in plan.space if name in plan.architecture)
     taught = "" if "teacher" in plan.links else " bg_pbt.teacher=false"

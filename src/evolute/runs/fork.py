@@ -109,8 +109,9 @@ def _adopting(source: Path, decisions: int, strategy: Strategy, *, other_strateg
         with contextlib.closing(Journal.read(source)) as before, before.snapshot():
             journal.adopt(before, decisions, state=strategy.init() if other_strategy else None)
             kept = {order.ref for decision in before.decisions()[:decisions] for order in decision.orders}
-            guests = before.meta.guests
-        _invite(source, draft, journal, guests)
+            meta = before.meta
+        _invite(source, draft, journal, meta.guests)
+        journal.put(state_bytes=meta.state_bytes)  # its checkpoints come along
         durable = Checkpoints(source / folders.CHECKPOINTS)
         for ref in durable.refs() & kept:
             durable.link(ref, Checkpoints(draft / folders.CHECKPOINTS))

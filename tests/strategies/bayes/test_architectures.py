@@ -52,7 +52,7 @@ def test_the_model_finds_what_random_draws_do_not():
 
 def test_it_finds_nothing_in_shuffled_scores():
     found = np.array([planted(seed, shuffled=True) for seed in range(10)])
-    assert found[:, 0].mean() < 0.8
+    assert found[:, 0].mean() < found[:, 1].mean() + 0.1
 
 
 @pytest.mark.parametrize(("count", "by"), [(8, (2, 4, 2)), (4, (2, 2, 0)), (3, (2, 1, 0)), (2, (2, 0, 0)), (1, (1, 0, 0))])

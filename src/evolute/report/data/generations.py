@@ -123,6 +123,11 @@ def generation_lines(data: Sequence[Mapping[str, Json]]) -> Iterator[str]:
             yield f"    {_kind(kind)}"
 
 
+def architecture_text(architecture: Mapping[str, Json]) -> str:
+    """An architecture's values with their names."""
+    return formats.hparams(architecture) if architecture else "the same architecture"
+
+
 def spent(table: TurnTable) -> int:
     """The turns that it took to teach and to thin out new generations."""
     return sum(len(one.climbing) for one in founded(table))
@@ -193,7 +198,7 @@ def _stay(one: Mapping[str, Json]) -> str:
 
 
 def _kind(kind: Mapping[str, Json]) -> str:
-    values = formats.hparams(kind["architecture"]) or "the same architecture"
+    values = architecture_text(kind["architecture"])
     did = f"best {formats.number(kind['score'])}, above {kind['beat']:.0%} of them"
     if "by" not in kind:
         return f"{values}: {did}"

@@ -8,7 +8,8 @@ import numpy as np
 
 from evolute.core.amounts import named, number
 from evolute.core.order import Json
-from evolute.report.data.generations import Founded, architectures, founded, generation_data, generation_of
+from evolute.report import formats
+from evolute.report.data.generations import Founded, architecture_text, architectures, founded, generation_data, generation_of
 from evolute.report.figures.chart import Axis, Chart, Role, Series
 from evolute.report.figures.curves import score_label
 from evolute.runs.turns import FRESH, Numbers, TurnTable
@@ -51,9 +52,11 @@ def _climb(one: Founded) -> Chart:
         if (student := int(table.founder[row])) in lines and not table.failed[row]:
             lines[student].append(row)
     oldest = max(map(len, lines.values()))
+    short = {student: rows for student, rows in lines.items() if len(rows) == 1}
     series = [
-        _stretches("dropped", "extinct", table, [rows for student, rows in lines.items() if student not in stayed]),
-        _stretches("stays", "living", table, [rows for student, rows in lines.items() if student in stayed]),
+        _points("one turn only", one, short),
+        _stretches("dropped", "extinct", one, {student: rows for student, rows in lines.items() if student not in stayed}),
+        _stretches("stays", "living", one, {student: rows for student, rows in lines.items() if student in stayed}),
     ]
     if one.teacher is not None:
         score = float(table.score[one.teacher])
@@ -69,10 +72,33 @@ def _climb(one: Founded) -> Chart:
     )
 
 
-def _stretches(name: str, role: Role, table: TurnTable, lines: Sequence[Sequence[int]]) -> Series:
+def _points(name: str, one: Founded, lines: Mapping[int, Sequence[int]]) -> Series:
+    """Students with a single turn, of which there is no line."""
+    rows = [rows[0] for rows in lines.values()]
+    texts = [_student(one, student) for student in lines]
+    return Series(name, [1] * len(rows), one.table.score[rows].tolist(), "extinct", "points", texts=texts)
+
+
+def _stretches(name: str, role: Role, one: Founded, lines: Mapping[int, Sequence[int]]) -> Series:
     """Scores along several lines, each from its first turn on, as links between neighbours."""
-    ends = [(age, row) for rows in lines for place in range(len(rows) - 1) for age, row in _pair(rows, place)]
-    return Series(name, [age for age, _ in ends], table.score[[row for _, row in ends]].tolist(), role, "links")
+    ends = [
+        (age, row, student)
+        for student, rows in lines.items()
+        for place in range(len(rows) - 1)
+        for age, row in _pair(rows, place)
+    ]
+    scores = one.table.score[[row for _, row, _ in ends]].tolist()
+    texts = [
+        f"{_student(one, student)}; score {number(score)} after {formats.count(age, 'turn')}"
+        for score, (age, _, student) in zip(scores, ends, strict=True)
+    ]
+    return Series(name, [age for age, _, _ in ends], scores, role, "links", texts=texts)
+
+
+def _student(one: Founded, student: int) -> str:
+    """Who a student is, and how far it got."""
+    kind = architecture_text(one.table.why[student]["architecture"])
+    return f"{kind}: {formats.count(one.reached[student], 'rung')}{', stays' if student in one.stayed else ''}"
 
 
 def _pair(rows: Sequence[int], place: int) -> list[tuple[int, int]]:

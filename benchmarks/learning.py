@@ -124,7 +124,7 @@ TASKS = {
     "HalfCheetah": Task("HalfCheetah-v5", 993_280, float("nan"), MUJOCO, turns=5),
     "Pendulum, SAC": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="sac"),
     "Pendulum, TD3": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="td3"),
-    "CartPole, DQN": Task("CartPole-v1", 100_000, 475, {"batch": 256, "tau": 0.005, "reward_scale": 0.1}, learner="dqn"),
+    "CartPole, DQN": Task("CartPole-v1", 100_000, 475, {"batch": 256, "tau": 0.005}, learner="dqn"),
     "CartPole, A2C": Task("CartPole-v1", 131_072, 200, learner="a2c"),
     "CartPole, free": Task(
         "gym:CartPole-v1", 131_072, 450, {"pace": "free", "lr": 1e-3, "anneal": 131_072, "entropy": 0.01, "gae_lambda": 0.9}

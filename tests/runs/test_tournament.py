@@ -96,6 +96,18 @@ def test_with_random_ratings_are_relative_to_it():
     assert (last.rating, last.deviation) == (0, 0)
 
 
+def test_bots_that_never_meet_are_compared_by_their_ratings():
+    """A member beats `random` and loses to `rule`: nobody needs `random`, although it has lost no game to `rule`."""
+    played = Tournament(("member", "random", "rule"), np.array([[0, 60.0, 10.0], [40.0, 0, 0], [90.0, 0, 0]]))
+    assert [one.name for one in played.standings] == ["rule", "member", "random"]
+    assert [round(one.mixture, 3) for one in played.standings] == [1, 0, 0]
+    assert played.standings[0].alpha_rank > 0.99
+    _, high = played.mixture_interval
+    assert high[1] < 0.01
+    assert played.games[1, 2] == 0
+    assert played.shares[1, 2] == 0.5
+
+
 def test_names_after_bots_are_explained(rps):
     with pytest.raises(typer.BadParameter, match="foo is not a run, and --bots takes no names"):
         tournament_command([rps, Path("foo")], bots=True)

@@ -22,6 +22,7 @@ from evolute.ratings.alpha_rank import alpha_rank
 from evolute.ratings.bradley_terry import ANCHOR, Node
 from evolute.ratings.cycles import Cycle, strongest_cycle
 from evolute.ratings.games import Games
+from evolute.ratings.scale import win_probability
 from evolute.runs import folders
 from evolute.runs.assemble import assembled
 from evolute.runs.result import Run
@@ -49,7 +50,7 @@ class Standing:
     """What a tournament says of one player. Ratings are relative to `random`, or to the mean of all if it does not take part.
 
     `mixture` is its share of the Nash mixture and `skill` what it gains against that, from -1 to 1; `alpha_rank` is its
-    share of the stationary distribution.
+    share of the stationary distribution. Bots do not meet each other: for such a pair the ratings say who wins how often.
     """
 
     name: str
@@ -86,7 +87,8 @@ class Tournament:
     @property
     def standings(self) -> tuple[Standing, ...]:
         """What is to say of each, the best first."""
-        average, ranks, fitted = self._average, alpha_rank(nash.antisymmetric(self.shares)), self._fitted
+        payoff, fitted = nash.antisymmetric(self._expected), self._fitted
+        average, ranks = nash.average(payoff), alpha_rank(payoff)
         return tuple(
             Standing(
                 self.names[place],
@@ -102,7 +104,8 @@ class Tournament:
     @cached_property
     def mixture_interval(self) -> tuple[Table, Table]:
         """Bounds that each share of the Nash mixture [entrant] lies between with 90 % probability, as results are by chance."""
-        mixture, _ = nash.intervals(self.wins, stream(self.seed, "intervals"))
+        wins = np.where(self.games > 0, self.wins, self._most * self._expected)
+        mixture, _ = nash.intervals(wins, stream(self.seed, "intervals"))
         return mixture.low, mixture.high
 
     @cached_property
@@ -157,8 +160,10 @@ class Tournament:
         return fitted if ANCHOR in nodes else fitted.around_mean
 
     @cached_property
-    def _average(self) -> nash.Average:
-        return nash.average(nash.antisymmetric(self.shares))
+    def _expected(self) -> Table:
+        """The shares of games won; where there were none, as between two bots, those that follow from the ratings."""
+        mean = self._fitted.mean
+        return np.where(self.games > 0, self.shares, win_probability(mean[:, None] - mean[None, :]))
 
     @cached_property
     def _cycle(self) -> Cycle | None:

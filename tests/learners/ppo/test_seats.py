@@ -163,7 +163,10 @@ SETTINGS = {
         ),
         ({"ppo": {**TINY, "widths": "ordinal[[4],[8]]"}}, "widths must be fixed, since members meet"),
         ({"opponents": "histori"}, "did you mean 'history'"),
-        ({"learner": "sb3:PPO", "ppo": None, "env": "CartPole-v1"}, "the learner sb3 trains members alone"),
+        *(
+            ({"learner": "sb3:PPO", "ppo": None, "env": env}, "learner=sb3 plays no games against opponents; use learner=ppo")
+            for env in ("CartPole-v1", "pong")
+        ),
     ],
 )
 def test_what_cannot_be_played_is_said_before_training(tmp_path, changes, message):

@@ -160,6 +160,8 @@ def maker(algorithm: type[BaseAlgorithm]) -> Callable[..., Learner[Any]]:
     """What makes the learner of an algorithm; its signature lists the settings of both."""
 
     def make(*, env: EnvSpec, **settings: Any) -> SB3:
+        if env.game is not None:
+            raise ValueError("learner=sb3 plays no games against opponents; use learner=ppo, or leave out opponents")
         name = resolve_gymnasium_name(env.name)
         defaults = {setting: default for setting, (_, default) in options(algorithm).items()}
         full = {**defaults, **asdict(Ours()), **settings}

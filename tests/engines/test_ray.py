@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -121,7 +123,7 @@ def test_a_local_runtime_is_on_loopback_and_leaves_nothing_behind_after_ctrl_c(t
     deadline = time.monotonic() + 200
     while not any("turn 1" in line for line in iter(leader.stdout.readline, "")):
         assert time.monotonic() < deadline
-    ours = _descendants(leader.pid)
+    ours = descendants(leader.pid)
     sockets = {link for pid in ours for link in _links(pid)}
     listening = {address for address, inode in _listeners() if f"socket:[{inode}]" in sockets}
     leader.send_signal(number)
@@ -130,20 +132,33 @@ def test_a_local_runtime_is_on_loopback_and_leaves_nothing_behind_after_ctrl_c(t
     assert "evolute resume" in errors
     assert listening
     assert all(address in ("127.0.0.1", "::1", "::ffff:127.0.0.1") for address in listening), listening
-    time.sleep(2.0)
-    assert [pid for pid in ours if Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_text()] == []
+    deadline = time.monotonic() + 60
+    while (left := still(ours)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert not left
 
 
-def _descendants(pid: int) -> set[int]:
-    found = {pid}
+def descendants(pid: int) -> dict[int, str]:
+    """The processes that this one has started, and those that these have, with their command lines."""
+    found = {pid: ""}
     for _ in range(5):
         for entry in os.listdir("/proc"):
             try:
                 if entry.isdigit() and int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1]) in found:
-                    found.add(int(entry))
+                    found[int(entry)] = Path(f"/proc/{entry}/cmdline").read_text()
             except OSError:
                 continue
-    return found - {pid}
+    del found[pid]
+    return found
+
+
+def still(processes: Iterable[int]) -> list[str]:
+    """The command lines of those that still run."""
+    found = []
+    for pid in processes:
+        with contextlib.suppress(OSError):
+            found.append(Path(f"/proc/{pid}/cmdline").read_text())
+    return [words for words in found if words]
 
 
 def _links(pid: int) -> set[str]:

@@ -42,6 +42,20 @@ class Uneven(gymnasium.Env):
         return np.array([self.place, self.time], np.float32)
 
 
+class Stamped(Uneven):
+    """Shows a name that no other copy has, in whatever process, and how many steps and resets it has made."""
+
+    observation_space = Box(0.0, float(1 << 24), (2,))
+
+    def __init__(self, delay: float = 0.0) -> None:
+        super().__init__(delay)
+        self.name, self.made = int.from_bytes(os.urandom(3)), 0
+
+    def seen(self):
+        self.made += 1
+        return np.array([self.name, self.made], np.float32)
+
+
 class Raises(Uneven):
     """Raises in the 9th step of one copy in four."""
 

@@ -23,7 +23,7 @@ from tests.engines.workers import children
 from tests.games import odd_client
 
 from evolute.games import messages, server
-from evolute.games.connect import ConnectedGame
+from evolute.games.connect import ConnectedGame, host
 from evolute.games.messages import MessageError
 from evolute.games.played_game import GameError
 from evolute.testing import check_async_game
@@ -165,8 +165,12 @@ def test_a_program_that_never_connects_is_told_with_what_it_printed():
         ConnectedGame(command)
     with pytest.raises(ValueError, match="'nonesuch' is no program that can be started"):
         ConnectedGame("nonesuch --fast")
-    with pytest.raises(ValueError, match=r"connect.games=0: must be a number above 0"):
+    with pytest.raises(ValueError, match=r"connect.games=0: must be a whole number above 0"):
         ConnectedGame(PURSUIT, games=0)
+    with pytest.raises(ValueError, match=r"connect.games=1.5: must be a whole number above 0"):
+        ConnectedGame(PURSUIT, games=1.5)
+    with pytest.raises(ValueError, match=r"connect.gamess: there is no such setting; did you mean 'games'\?"):
+        host(PURSUIT, {"gamess": 2})
 
 
 @pytest.fixture
@@ -214,6 +218,13 @@ def test_only_those_who_know_the_token_are_let_in(port, monkeypatch):
 def test_a_port_that_is_taken_is_told(port):
     with socket.create_server(("127.0.0.1", port)), pytest.raises(ValueError, match="cannot listen at"):
         ConnectedGame(str(port))
+
+
+@pytest.mark.parametrize("number", [0, 65536])
+def test_what_is_no_port_is_refused(number, monkeypatch):
+    monkeypatch.setenv("EVOLUTE_TOKEN", "sesame")
+    with pytest.raises(ValueError, match=f"connect:{number}: a port is a number from 1 to 65535"):
+        ConnectedGame(str(number))
 
 
 def test_it_listens_on_loopback_alone(port):

@@ -342,6 +342,8 @@ def test_a_rule_plays_the_seats_that_the_member_does_not():
 def test_seats_that_there_are_not_and_rows_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="Duel has no seat 'mee'; did you mean 'me'"):
         Duel(plays="mee").host_env()
+    with pytest.raises(ValueError, match="Duel has no seat '3'; there are me, you"):
+        Duel(plays=3).host_env()
     with pytest.raises(ValueError, match="3 rows of a member are no whole games of 2 seats"):
         Duel().host_env().pool([[1, 2, 3]])
 

@@ -13,7 +13,7 @@ import evolute
 from evolute.core.population import descent
 from evolute.report.data.member_page import member_page
 from evolute.report.figures import diversity, importance, model, speed
-from evolute.report.figures.all import charts
+from evolute.report.figures.all import charts, sections
 from evolute.report.figures.chart import BUDGET, to_json
 from evolute.report.figures.curves import by_line, by_member, chains, living
 from evolute.report.figures.family import takeovers, tree
@@ -120,6 +120,30 @@ def test_the_parameter_that_decides_gains_is_the_important_one(tmp_path):
     shares = importance.importance(TurnTable.read(synthetic.synthetic(tmp_path / "lr", members=64, turns=6)))
     assert next(iter(shares)) == "lr"
     assert shares.pop("lr") > 3 * max(shares.values())
+
+
+def sampled(counted):
+    """A run whose turns tell of actors, and of more than there is room for."""
+
+    def train(state, hparams, steps, seed):
+        others = {f"other_{number}": float(seed % (number + 2)) for number in range(30)}
+        told = {"samples_per_second": 900.0 + seed % 7} if counted else {}
+        return {}, {"score": float(seed % 5), **others, **told, "lag": 1.0, "restarts": 0.0, "queue": None}
+
+    return train
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_report_shows_actors_also_if_none_was_replaced(counted, tmp_path):
+    settings = {"space": {"lr": [0.1, 0.5]}, "population": 2, "stop": {"turns": 3}, "display": "none"}
+    table = TurnTable.read(evolute.run(sampled(counted), folder=tmp_path / "run", **settings).folder)
+    shown = {chart.key: chart for chart in sections(table)["Actors"]}
+    assert list(shown) == (["metric-samples_per_second", "metric-lag", "metric-restarts"] if counted else [])
+    assert not shown.keys() & {chart.key for chart in sections(table)["The learner's metrics"]}
+    pictures = {chart["key"] for chart in member_page(table, 0)["charts"]}
+    assert pictures >= shown.keys()
+    if counted:
+        assert {value for series in shown["metric-restarts"].series for value in series.y} == {0.0}
 
 
 def test_importance_says_nothing_of_too_few_gains(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import shlex
 import shutil
 import threading
@@ -16,6 +17,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from evolute.core.names import closest
 from evolute.envs.adapter import Adapter, Library
 from evolute.envs.interface import HostEnv
 from evolute.games import messages
@@ -40,7 +42,7 @@ class ConnectedGame(Game):
         self, where: str, *, plays: str | Sequence[str] | None = None, games: int = 1, wait: float = 60.0, stall: float = 60.0
     ) -> None:
         super().__init__(plays=plays)
-        self._where, self._games, self.stall = where, _positive("games", games), float(_positive("stall", stall))
+        self._where, self._games, self.stall = where, _positive("games", games, int), float(_positive("stall", stall))
         self._wait = float(_positive("wait", wait))
         self._connection: Connection | None = None
         self._has_stalled = False
@@ -225,9 +227,9 @@ def _space(said: messages.Box | messages.Discrete | messages.MultiDiscrete) -> g
     return gymnasium.spaces.Box(low, high, tuple(said.shape), np.uint8 if said.dtype == "u1" else np.float32)
 
 
-def _positive(name: str, value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise ValueError(f"connect.{name}={value}: must be a number above 0")
+def _positive(name: str, value: Any, kind: Any = int | float) -> Any:
+    if isinstance(value, bool) or not isinstance(value, kind) or not value > 0:
+        raise ValueError(f"connect.{name}={value}: must be a {'whole ' if kind is int else ''}number above 0")
     return value
 
 
@@ -254,10 +256,11 @@ def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None
     """Games at a port, or of a command. `options` are those of ConnectedGame."""
     if time_limit is not None or action_repeat > 1:
         raise ValueError(f"connect:{name}: wrap.time_limit and wrap.action_repeat are for the game itself to do")
-    try:
-        return ConnectedGame(name, **options).host_env()
-    except TypeError as error:
-        raise ValueError(f"connect:{name} with the settings {dict(options)}: {error}") from error
+    takes = list(inspect.signature(ConnectedGame).parameters)[1:]
+    for key in options:
+        if key not in takes:
+            raise ValueError(f"connect.{key}: there is no such setting{closest(key, takes)}")
+    return ConnectedGame(name, **options).host_env()
 
 
 connect = Adapter(library=LIBRARY, ids=(), host=host)

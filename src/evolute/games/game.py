@@ -83,7 +83,7 @@ class Game:
     def __init__(self, *, plays: str | Sequence[str] | None = None) -> None:
         """`plays` are the seats that the member plays, by default all; a rule plays the others."""
         if plays is not None:
-            self.plays = (plays,) if isinstance(plays, str) else tuple(plays)
+            self.plays = tuple(map(str, plays)) if isinstance(plays, list | tuple) else (str(plays),)
 
     async def play(self, seats: Mapping[str, Seat], seed: int) -> Results:
         """One episode. When it returns, the episodes of all seats have ended by the rules; its numbers become metrics."""

@@ -207,6 +207,8 @@ _servers: dict[tuple[int, tuple[str, ...], int], GameServer] = {}
 
 def server_at(port: int) -> GameServer:
     """The server at a port, for games that somebody else starts; they show the token of the environment variable."""
+    if not 0 < port < 1 << 16:
+        raise ValueError(f"connect:{port}: a port is a number from 1 to 65535")
     if (port, (), 1) not in _servers:
         token = os.environ.get(TOKEN)
         if not token:

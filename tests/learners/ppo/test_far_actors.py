@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tests.engines.workers import children
 from tests.learners.ppo.crews import ProcessCrew
-from tests.learners.ppo.training import learner, played, train
+from tests.learners.ppo.training import learner, learnt_from, played, train
 
 from evolute.core.order import Order, Ref
 from evolute.core.worker import Worker
@@ -230,6 +230,25 @@ def test_an_actor_that_is_killed_is_replaced(made, monkeypatch):
     assert made.runner.actors.restarts == before + 1
     assert all(report.metrics["restarts"] == 1 and report.steps == 96 for report in reports)
     assert killed[0] not in children()
+
+
+def test_no_step_is_learnt_from_twice_though_an_actor_is_killed(monkeypatch):
+    made, seen, killed, put = far("tests.envs.uneven:Stamped"), learnt_from(monkeypatch), [], FreeTurn._put
+    before = set(children())
+
+    def watched(turn, fragment):
+        if len(seen) > 200 and not killed:
+            killed.extend(set(children()) - before)
+            os.kill(killed[0], signal.SIGKILL)
+        if not killed or made.runner.actors.restarts:
+            put(turn, fragment)
+
+    monkeypatch.setattr(FreeTurn, "_put", watched)
+    train(made, TWO, steps=640)
+    assert made.runner.actors.restarts == 1
+    made.runner.actors.close()
+    assert len(seen) > 800
+    assert len(set(seen)) == len(seen)
 
 
 def test_a_slow_learner_drops_what_it_has_no_time_for(made, monkeypatch):

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from tests.learners.ppo.training import learner, train
+from tests.learners.ppo.training import learner, learnt_from, train
 
 from evolute.core.order import Order
 from evolute.core.worker import Worker
@@ -19,6 +19,7 @@ from evolute.testing.memory import MemoryStates
 
 SMALL = {"envs": 4, "unroll": 8, "minibatches": 1, "widths": (8,), "epochs": 1, "normalize_obs": True}
 UNEVEN = "tests.envs.uneven:Uneven"
+STAMPED = "tests.envs.uneven:Stamped"
 TWO = [{}, {"lr": 1e-2}]
 
 
@@ -164,6 +165,27 @@ def test_killed_actors_are_replaced_while_members_train(pace):
         assert {**report.metrics, **report.timing}["restarts"] == crew.restarts
         assert {**report.metrics, **report.timing}["samples_per_second"] > 0
         assert bool(report.timing) == (pace == "rollout")  # what does not repeat itself is no metric of a turn that does
+
+
+def test_no_step_is_learnt_from_twice_though_actors_are_killed(monkeypatch):
+    made, seen, killed, put = uneven(actors=2, env=STAMPED, pace="free", max_lag=2), learnt_from(monkeypatch), [], FreeTurn._put
+    crew = made.runner.actors
+
+    def watched(turn, fragment):
+        if len(seen) > 200 * len(killed) and len(killed) < 3:
+            process = list(crew._processes)[len(killed) % 2]
+            if process.begun:
+                killed.append(process.handle.pid)
+                os.kill(killed[-1], signal.SIGKILL)
+        if crew.restarts >= len(killed):
+            put(turn, fragment)  # before that there is nothing to learn from, so the turn goes on
+
+    monkeypatch.setattr(FreeTurn, "_put", watched)
+    train(made, TWO, steps=640)
+    crew.close()
+    assert crew.restarts == len(killed) >= 1
+    assert len(seen) > 800
+    assert len(set(seen)) == len(seen)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from evolute.core.worker import Worker
 from evolute.envs.spec import EnvSpec
 from evolute.learners.kit import networks
 from evolute.learners.ppo import ppo
+from evolute.learners.ppo.paced_runner import Cohort
 from evolute.learners.ppo.settings import PPOSettings
 from evolute.testing.memory import MemoryStates
 
@@ -33,6 +34,20 @@ def train(made, hparams=({},), *, turns=1, steps=1024, seed=100):
         reports.sort(key=lambda report: report.order.member)
         assert not any(report.failed for report in reports), reports
     return worker, reports
+
+
+def learnt_from(monkeypatch):
+    """A list that fills with the observations that members at a free pace have acted on in the steps that they learn from."""
+    update, seen = Cohort.update_some, []
+
+    def noted(cohort, trajectory, numbers):
+        for member in np.flatnonzero(numbers < cohort.updates):
+            valid = np.asarray(trajectory.valid[member], bool)
+            seen.extend(map(tuple, np.asarray(trajectory.obs[member])[:-1][valid].tolist()))
+        update(cohort, trajectory, numbers)
+
+    monkeypatch.setattr(Cohort, "update_some", noted)
+    return seen
 
 
 def values(made, worker, obs, **hparams):

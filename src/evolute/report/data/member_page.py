@@ -5,7 +5,7 @@ from __future__ import annotations
 from evolute.core.order import Json
 from evolute.report.data.members import table_row
 from evolute.report.data.plain import plain
-from evolute.report.figures import member, metrics
+from evolute.report.figures import actors, member, metrics
 from evolute.report.figures.chart import BUDGET, short, to_json
 from evolute.report.figures.downsample import every, stride
 from evolute.report.formats import number
@@ -21,7 +21,7 @@ FEWEST = 50
 def member_page(table: TurnTable, slot: int) -> dict[str, Json]:
     """Everything a page shows of one member, as JSON."""
     row = table_row(table, slot)
-    pictures = table.size * (1 + len(table.space) + len(metrics.drawn(table)))
+    pictures = table.size * (1 + len(table.space) + len(metrics.drawn(table)) + len(actors.names(table)))
     return {
         "member": slot,
         "best": table.best is not None and int(table.member[table.best]) == slot,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evolute.report.figures import cells, diversity, front, games, generations, importance, metrics, model, speed
+from evolute.report.figures import actors, cells, diversity, front, games, generations, importance, metrics, model, speed
 from evolute.report.figures.chart import Chart
 from evolute.report.figures.curves import by_line, by_member
 from evolute.report.figures.family import tree
@@ -20,6 +20,7 @@ def sections(table: TurnTable) -> dict[str, list[Chart]]:
         "Learning": [by_line(table), by_member(table)],
         "Games": games.charts(table),
         "The learner's metrics": metrics.charts(table),
+        "Actors": actors.charts(table),
         "Descent": [tree(table), diversity.of_descent(table)],
         "Generations": generations.charts(table),
         "Hyper-parameters": [*paths(table), *importance.charts(table), *diversity.of_hparams(table)],

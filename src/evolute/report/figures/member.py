@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from evolute.report.figures import metrics
+from evolute.report.figures import actors, metrics
 from evolute.report.figures.chart import Axis, Chart, Kind, Series
 from evolute.report.figures.curves import score_label
 from evolute.report.figures.downsample import every, joined, sampling_note, stride
@@ -29,7 +29,8 @@ def charts(table: TurnTable, slot: int, points: int) -> list[Chart]:
     taken = _series(table, table.score, moved.astype(np.int64), "weights taken over", "takeover", "points")
     text = joined("From fresh weights to this member's state.", note)
     named = [
-        (f"metric-{name}", metrics.title_of(name), Axis(name), table.metric_columns[name]) for name in metrics.drawn(table)
+        (f"metric-{name}", metrics.title_of(name), Axis(name), table.metric_columns[name])
+        for name in [*metrics.drawn(table), *actors.names(table)]
     ]
     named += [
         (

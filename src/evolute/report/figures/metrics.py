@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evolute.report.figures import actors
 from evolute.report.figures.chart import BUDGET, Axis, Chart
 from evolute.report.figures.curves import line_series
 from evolute.report.figures.downsample import joined
@@ -27,6 +28,7 @@ TITLES = {
     "approx_kl": "KL divergence",
     "clipped": "Clip fraction",
     "teacher_kl": "KL divergence from the teacher",
+    **{name: title for name, (title, _) in actors.TITLES.items()},
 }
 COUNTS = ("score", "episodes", "n_updates")
 """The score has pictures of its own, and counts say little."""
@@ -37,8 +39,9 @@ SHARE = 6
 
 
 def drawn(table: TurnTable) -> list[str]:
-    """The metrics to draw: numbers that change, and are not just the score."""
-    names = [name for name in table.metric_columns if name not in COUNTS and _varies(table, name)]
+    """The metrics to draw: numbers that change, are not just the score, and do not tell of actors."""
+    elsewhere = (*COUNTS, *actors.names(table))
+    names = [name for name in table.metric_columns if name not in elsewhere and _varies(table, name)]
     known = [name for name in FIRST if name in names]
     return [*known, *(name for name in names if name not in FIRST)][:MOST]
 

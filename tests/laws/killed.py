@@ -18,6 +18,9 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+PATIENCE = 600
+"""Seconds after which a run hangs; it takes some ten, and on a busy machine many times as long."""
+
 
 @dataclass
 class Killer:
@@ -52,10 +55,13 @@ def alone(folder: Path, settings: dict, *point: str | int) -> int:
     words = [__file__, str(folder), json.dumps(settings), *map(str, point)]
     if settings["engine"] == "mpi":
         process = mpiexec.mpiexec(3, *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        process.communicate(timeout=200)
+        process.communicate(timeout=PATIENCE)
         return process.returncode
     env = {**os.environ, "RAY_raylet_start_wait_time_s": "120"}
-    return subprocess.run([sys.executable, *words], env=env, capture_output=True, timeout=300).returncode
+    done = subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, timeout=PATIENCE)
+    if done.returncode not in (0, -signal.SIGKILL):
+        print(done.stderr, file=sys.stderr)
+    return done.returncode
 
 
 def run(folder: Path, settings: dict, at: int | None) -> None:

@@ -54,6 +54,7 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.slow(reason="PPO's league on processes, MPI ranks and Ray actors, killed in a decision and among reports")
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("engine", ["processes", "mpi", "ray"])
 def test_on_every_engine_a_league_that_was_killed_ends_like_one_that_was_not(whole, tmp_path, engine):
     settings = {**RPS, "engine": engine, **({} if engine == "mpi" else {"workers": 2})}

@@ -138,6 +138,30 @@ def test_a_local_runtime_is_on_loopback_and_leaves_nothing_behind_after_ctrl_c(t
     assert not left
 
 
+SLOW_START = """
+import ray, evolute
+begin, failures, calls = ray.init, {failures}, []
+def init(*args, **options):
+    calls.append(args)
+    if len(calls) <= failures:
+        raise Exception("The current node timed out during startup.")
+    return begin(*args, **options)
+ray.init = init
+evolute.run(preset="toy", engine="ray", workers=1, folder="run", stop=dict(turns=1), display="none")
+print(len(calls))
+"""
+
+
+@pytest.mark.parametrize("failures", [2, 3])
+def test_a_runtime_that_does_not_start_in_time_is_started_again(tmp_path, failures):
+    command = [sys.executable, "-c", SLOW_START.format(failures=failures)]
+    done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True, timeout=280)
+    if failures < 3:
+        assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+    else:
+        assert "Ray could not start a runtime here (3 attempts): The current node timed out" in done.stderr
+
+
 def descendants(pid: int) -> dict[int, str]:
     """The processes that this one has started, and those that these have, with their command lines."""
     found = {pid: ""}

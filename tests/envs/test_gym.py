@@ -81,6 +81,12 @@ def test_an_unknown_id_is_told_with_the_closest():
         host("CartPoel-v1", {})
 
 
+@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
+def test_a_setting_that_an_env_does_not_take_is_named(name):
+    with pytest.raises(ValueError, match=rf"^gym\.foo: {name} takes no such setting$"):
+        host(name, {"foo": 3})
+
+
 @pytest.mark.parametrize(
     ("name", "module", "extra"),
     [

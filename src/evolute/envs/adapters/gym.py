@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import VectorEnv
 
 from evolute.core.names import closest
@@ -34,6 +36,11 @@ def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None
     `time_limit` replaces the registered one. Actions can be repeated only in single envs.
     """
     spec = registered(name)
+    with _options_checked(name, options):
+        return _host(spec, name, options, time_limit=time_limit, action_repeat=action_repeat)
+
+
+def _host(spec: EnvSpec, name: str, options: Mapping[str, Any], *, time_limit: int | None, action_repeat: int) -> HostEnv:
     limit = time_limit or spec.max_episode_steps
     if action_repeat == 1 and spec.vector_entry_point == ENTRY_POINT and limit:
         return GymCartPole({**spec.kwargs, **options}, time_limit=limit)
@@ -51,13 +58,25 @@ def single(name: str, options: Mapping[str, Any], *, time_limit: int | None = No
     """One env. `time_limit` replaces the registered one. A missing dependency is a ValueError that says what to install."""
     settings = {**options, "max_episode_steps": time_limit} if time_limit else options
     try:
-        with known_warnings_ignored(str(registered(name).entry_point)):
+        with known_warnings_ignored(str(registered(name).entry_point)), _options_checked(name, options):
             return gymnasium.make(name, disable_env_checker=True, **settings)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
         raise ValueError(_missing(name, error)) from error
 
 
-def registered(name: str) -> gymnasium.envs.registration.EnvSpec:
+@contextlib.contextmanager
+def _options_checked(name: str, options: Mapping[str, Any]) -> Iterator[None]:
+    """Options that an env does not take are a ValueError."""
+    try:
+        yield
+    except TypeError as error:
+        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        if unknown is None or unknown[1] not in options:
+            raise
+        raise ValueError(f"gym.{unknown[1]}: {name} takes no such setting") from error
+
+
+def registered(name: str) -> EnvSpec:
     """The registration of an id; `module:id` imports the module that registers it."""
     module, _, name = name.rpartition(":")
     if module:

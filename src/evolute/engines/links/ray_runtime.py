@@ -30,7 +30,7 @@ def connected(address: str | None, workers: int | None, cpus: float) -> Callable
     ray = _ray()
     if ray.is_initialized():
         return lambda: None
-    if imported:  # by the user, before the environment said this
+    if imported and address is None:  # Ray has read the environment as it was before
         from ray._raylet import Config  # type: ignore[attr-defined]
 
         Config.initialize("")

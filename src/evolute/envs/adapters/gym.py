@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gymnasium
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs import registration
 from gymnasium.vector import VectorEnv
 
 from evolute.core.names import closest
@@ -40,7 +40,9 @@ def host(name: str, options: Mapping[str, Any], *, time_limit: int | None = None
         return _host(spec, name, options, time_limit=time_limit, action_repeat=action_repeat)
 
 
-def _host(spec: EnvSpec, name: str, options: Mapping[str, Any], *, time_limit: int | None, action_repeat: int) -> HostEnv:
+def _host(
+    spec: registration.EnvSpec, name: str, options: Mapping[str, Any], *, time_limit: int | None, action_repeat: int
+) -> HostEnv:
     limit = time_limit or spec.max_episode_steps
     if action_repeat == 1 and spec.vector_entry_point == ENTRY_POINT and limit:
         return GymCartPole({**spec.kwargs, **options}, time_limit=limit)
@@ -76,7 +78,7 @@ def _options_checked(name: str, options: Mapping[str, Any]) -> Iterator[None]:
         raise ValueError(f"gym.{unknown[1]}: {name} takes no such setting") from error
 
 
-def registered(name: str) -> EnvSpec:
+def registered(name: str) -> registration.EnvSpec:
     """The registration of an id; `module:id` imports the module that registers it."""
     module, _, name = name.rpartition(":")
     if module:

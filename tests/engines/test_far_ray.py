@@ -38,7 +38,7 @@ def test_a_run_with_actors_of_ray_ends_and_leaves_nothing_behind(tmp_path):
     assert len(turns) == 4
     assert all(turn["metrics"]["restarts"] == 0 and "lag" in turn["metrics"] for turn in turns)
     assert any("ray::" in words for words in started.values())
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while (left := still(started)) and time.monotonic() < deadline:
         time.sleep(0.5)
     assert not left

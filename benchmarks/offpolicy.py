@@ -4,6 +4,7 @@
     python benchmarks/offpolicy.py sb3 HalfCheetah SAC --seeds 100 101 102 103    # theirs, a process for each
     python benchmarks/offpolicy.py run Hopper TD3 --width 64 --batch 64 --seeds 100 101 102 103 104
     python benchmarks/offpolicy.py pbt Pendulum --seeds 200 201 202 203 204       # PBT and random search with equal budgets
+    python benchmarks/offpolicy.py pbt 'Pendulum, wider' --seeds 300 301 302 303 304
     python benchmarks/offpolicy.py pbt 'HalfCheetah, small' --seeds 200 201 202 203 204
     python benchmarks/offpolicy.py table
 
@@ -13,7 +14,8 @@ fresh episodes counts (20 of MuJoCo's, 100 of Pendulum's), with the likeliest ac
 are still missing train as members of one population that inherits nothing, whose own seed is the first of them: so which
 others were asked for decides what a seed is.
 
-`pbt` draws learning rate and discount from wide ranges for 8 members. `best` is the member that the run itself chose, `mean`
+`pbt` draws learning rate and discount from wide ranges for 8 members, as somebody would who knows roughly what is usual, or
+from wider ones, as somebody who does not. `best` is the member that the run itself chose, `mean`
 the whole population, both in fresh episodes on other seeds than those that chose.
 
 Results are lines of `offpolicy.jsonl` beside this file. A seed that is there is not trained again. A run of ours that was
@@ -49,6 +51,7 @@ JUDGING = 1_000_000
 TURNS = 10
 MEMBERS = 8
 WIDE = {"lr": "log[1e-5, 1e-2]", "discount": "1-log[0.9, 0.999]"}
+WIDER = {"lr": "log[1e-6, 1e-1]", "discount": "1-log[0.5, 0.9999]"}
 STRATEGIES = ("pbt", "random_search")
 SETTINGS = ("steps", "unroll", "width", "batch")
 """What `run` and `sb3` can be asked for besides task, algorithm and seeds."""
@@ -63,6 +66,7 @@ class Task:
     steps: int
     interval: int
     settings: dict[str, Any] = field(default_factory=dict)
+    ranges: dict[str, str] = field(default_factory=lambda: WIDE)
 
 
 TASKS = {
@@ -70,6 +74,7 @@ TASKS = {
     "Hopper": Task("Hopper-v5", 20, 200_000, 10_000),
     "HalfCheetah, small": Task("HalfCheetah-v5", 20, 100_000, 5_000, {"widths": [64, 64], "batch": 64}),
     "Pendulum": Task("gymnax:Pendulum-v1", 100, 20_000, 2_000, PENDULUM),
+    "Pendulum, wider": Task("gymnax:Pendulum-v1", 100, 20_000, 1_000, PENDULUM, WIDER),
 }
 MUJOCO = ("HalfCheetah", "Hopper")
 
@@ -154,12 +159,12 @@ def searched(task: Task, asked: Result, seed: int) -> Result:
         seed=seed,
         folder=RUNS / "-".join(str(value) for value in ("search", *asked.values(), seed)),
         display="none",
-        sac={**task.settings, **WIDE},
+        sac={**task.settings, **task.ranges},
     )
     seconds = round(time.perf_counter() - started, 1)
     members = [run.member(slot) for slot in range(MEMBERS)]
     returns = [fresh_return(member, task, seed) for member in members]
-    values = [{name: float(f"{member.hparams[name]:.3g}") for name in WIDE} for member in members]
+    values = [{name: float(f"{member.hparams[name]:.3g}") for name in task.ranges} for member in members]
     best = returns[run.best.member]
     return {**asked, "seed": seed, "best": best, "returns": returns, "values": values, "seconds": seconds}
 
@@ -174,6 +179,7 @@ def table() -> None:
         returns = np.array([one["return"] for one in results])
         each = ", ".join(f"{value:.0f}" for value in sorted(returns, reverse=True))
         print(f"| {' | '.join(map(str, key))} | {len(returns)} | {each} | {returns.mean():.0f} | {interval(returns)} |")
+    beside_sb3()
     print("\n| task | steps | strategy | seeds | best member of each | its mean | mean of all members | PBT's best is better |")
     print("|---|---|---|---|---|---|---|---|")
     searches = KEPT.grouped(("task", "steps", "strategy"))
@@ -183,6 +189,36 @@ def table() -> None:
         everybody = np.mean([one["returns"] for one in results])
         cells = f"{len(best)} | {each} | {best.mean():.1f} | {everybody:.1f} | {compared(searches, key, best)}"
         print(f"| {' | '.join(map(str, key))} | {cells} |")
+
+
+def beside_sb3() -> None:
+    """Evolute's returns as a share of Stable-Baselines3's, and how probable it is that a run of Evolute's ends higher."""
+    learnt, pairs = KEPT.grouped(("task", "algorithm", *SETTINGS, "code")), []
+    print("\n| task | algorithm | seeds | mean return as a share of SB3's (95 %) | ends higher (95 %) |\n|---|---|---|---|---|")
+    for key, results in learnt.items():
+        others = learnt.get((*key[:-1], "sb3"), [])
+        if key[-1] != "ours" or not others:
+            continue
+        pair = [np.array([one["return"] for one in arm]) for arm in (results, others)]
+        pairs.append(pair)
+        print(f"| {' | '.join(map(str, key[:2]))} | {len(pair[0])} and {len(pair[1])} | {judged([pair])} |")
+    if pairs:
+        seeds = " and ".join(str(sum(map(len, arms))) for arms in zip(*pairs, strict=True))
+        print(f"| all of these | | {seeds} | {judged(pairs)} |")
+
+
+def judged(pairs: Sequence[Sequence[Any]]) -> str:
+    """Two cells: the means over pairs of arms, in which each pair counts the same."""
+
+    def over_pairs(figure: Any) -> Any:
+        return lambda *arms: float(np.mean([figure(*pair) for pair in zip(arms[::2], arms[1::2], strict=True)]))
+
+    arms = [arm for pair in pairs for arm in pair]
+    share = estimated(over_pairs(lambda ours, theirs: ours.mean() / theirs.mean()), *arms)
+    higher = estimated(over_pairs(improvement), *arms)
+    return (
+        f"{share.value:.2f} ({share.low:.2f} to {share.high:.2f}) | {higher.value:.0%} ({higher.low:.0%} to {higher.high:.0%})"
+    )
 
 
 def interval(returns: Any) -> str:

@@ -41,7 +41,7 @@ from kept import Kept, Result
 from learning import PENDULUM
 
 import evolute
-from evolute.report.data.compare import estimated, improvement, iqm
+from evolute.report.data.compare import Estimate, estimated, improvement, iqm
 
 KEPT = Kept(Path(__file__).with_suffix(".jsonl"))
 RUNS = Path(__file__).parent / "results" / "offpolicy"
@@ -73,6 +73,7 @@ TASKS = {
     "HalfCheetah": Task("HalfCheetah-v5", 20, 200_000, 10_000),
     "Hopper": Task("Hopper-v5", 20, 200_000, 10_000),
     "HalfCheetah, small": Task("HalfCheetah-v5", 20, 100_000, 5_000, {"widths": [64, 64], "batch": 64}),
+    "Hopper, small": Task("Hopper-v5", 20, 100_000, 5_000, {"widths": [64, 64], "batch": 64}),
     "Pendulum": Task("gymnax:Pendulum-v1", 100, 20_000, 2_000, PENDULUM),
     "Pendulum, wider": Task("gymnax:Pendulum-v1", 100, 20_000, 1_000, PENDULUM, WIDER),
 }
@@ -215,15 +216,17 @@ def judged(pairs: Sequence[Sequence[Any]]) -> str:
 
     arms = [arm for pair in pairs for arm in pair]
     share = estimated(over_pairs(lambda ours, theirs: ours.mean() / theirs.mean()), *arms)
-    higher = estimated(over_pairs(improvement), *arms)
-    return (
-        f"{share.value:.2f} ({share.low:.2f} to {share.high:.2f}) | {higher.value:.0%} ({higher.low:.0%} to {higher.high:.0%})"
-    )
+    return f"{shown(share, '.2f')} | {shown(estimated(over_pairs(improvement), *arms), '.0%')}"
+
+
+def shown(found: Estimate, form: str) -> str:
+    """An estimate with its interval, if it has one."""
+    between = "" if found.low is None else f" ({found.low:{form}} to {found.high:{form}})"
+    return f"{found.value:{form}}{between}"
 
 
 def interval(returns: Any) -> str:
-    middle = estimated(iqm, returns)
-    return "–" if middle.low is None else f"{middle.value:.0f} ({middle.low:.0f} to {middle.high:.0f})"
+    return shown(estimated(iqm, returns), ".0f")
 
 
 def compared(searches: dict[tuple[Any, ...], list[Result]], key: tuple[Any, ...], best: Any) -> str:
@@ -232,8 +235,7 @@ def compared(searches: dict[tuple[Any, ...], list[Result]], key: tuple[Any, ...]
     others = searches.get((task, steps, "pbt"), [])
     if strategy == "pbt" or not others:
         return ""
-    found = estimated(improvement, np.array([one["best"] for one in others]), best)
-    return f"{found.value:.0%}" if found.low is None else f"{found.value:.0%} ({found.low:.0%} to {found.high:.0%})"
+    return shown(estimated(improvement, np.array([one["best"] for one in others]), best), ".0%")
 
 
 def main() -> None:

@@ -73,7 +73,8 @@ def actor_layers(spec, vector):
 
 def critic_layers(spec, vector):
     arrays = weights.unpacked(spec.critic_parts, np.asarray(vector))
-    return [layer for name in ("q0", "q1") for layer in (*dense(arrays, name), (arrays[f"{name}/head/w"], arrays[f"{name}/head/b"]))]
+    heads = {name: (arrays[f"{name}/head/w"], arrays[f"{name}/head/b"]) for name in ("q0", "q1")}
+    return [layer for name, head in heads.items() for layer in (*dense(arrays, name), head)]
 
 
 def dense(arrays, name):

@@ -108,6 +108,18 @@ def test_a_member_does_not_depend_on_the_devices():
     assert len(found) == 1
 
 
+@pytest.mark.parametrize(("algorithm", "settings"), [("dqn", {}), ("dqn", {"dueling": True}), ("td3", {})])
+def test_dqn_plays_by_its_target_network_and_others_by_what_they_learnt_last(algorithm, settings):
+    made = small(algorithm, **settings)
+    one, other = made.init([Order(member, 0, {}, start=None, steps=8, seed=member) for member in range(2)])
+    mixed = replace(one, train=one.train._replace(targets=other.train.targets))
+    plays_as = other if algorithm == "dqn" else one
+    np.testing.assert_array_equal(mixed.player.weights, plays_as.player.weights)
+    mine, expected = (made.policy(made.dump(state)) for state in (mixed, plays_as))
+    for obs in np.random.default_rng(0).normal(size=(32, *made.observation_space.shape)).astype(np.float32):
+        np.testing.assert_array_equal(mine(obs), expected(obs))
+
+
 def pieces(state):
     return [piece.facts.digest for piece in state.buffer.pieces]
 

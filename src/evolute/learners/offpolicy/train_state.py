@@ -57,8 +57,11 @@ class MemberState:
 
     @property
     def policy_weights(self) -> Any:
-        """The weights of the policy's network."""
-        return folded(self.network, self.train.actor.weights, dueling=self.about["dueling"])
+        """The weights of the policy's network. DQN plays by its target network, the mean of its newest weights: a single update
+        may spoil a policy, and the next ones repair it."""
+        plays_by_values = self.about["actions"]["kind"] == "categories"
+        played = self.train.targets if plays_by_values else self.train.actor.weights
+        return folded(self.network, played, dueling=self.about["dueling"])
 
 
 def fresh(spec: ReplaySpec, rng: np.random.Generator) -> TrainState:

@@ -7,6 +7,7 @@ goal is the mean return over 100 fresh episodes after training (60 games for Pon
     python benchmarks/learning.py CartPole Pong   # some
     python benchmarks/learning.py 'CartPole, free' --seeds 6
     python benchmarks/learning.py 'CartPole, A2C' 'CartPole, IMPALA' --seeds 12
+    python benchmarks/learning.py 'CartPole, DQN' --seeds 20 --seed 1000 --set discount=0.99
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import json
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ TASKS = {
     "HalfCheetah": Task("HalfCheetah-v5", 993_280, float("nan"), MUJOCO, turns=5),
     "Pendulum, SAC": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="sac"),
     "Pendulum, TD3": Task("gymnax:Pendulum-v1", 20_000, -200, PENDULUM, learner="td3"),
-    "CartPole, DQN": Task("CartPole-v1", 100_000, 475, {"batch": 256, "tau": 0.005}, learner="dqn"),
+    "CartPole, DQN": Task("CartPole-v1", 100_000, 475, {"batch": 256, "tau": 0.005, "discount": 0.995}, learner="dqn"),
     "CartPole, A2C": Task("CartPole-v1", 131_072, 200, learner="a2c"),
     "CartPole, free": Task(
         "gym:CartPole-v1", 131_072, 450, {"pace": "free", "lr": 1e-3, "anneal": 131_072, "entropy": 0.01, "gae_lambda": 0.9}
@@ -180,14 +181,17 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", help=f"of {', '.join(TASKS)}")
     parser.add_argument("--seeds", type=int, default=5, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="of the run, from which theirs are drawn")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="other settings of the learner, as JSON")
     asked = parser.parse_args()
+    changed = {name: json.loads(value) for name, value in (one.split("=", 1) for one in asked.set)}
     RESULTS.parent.mkdir(exist_ok=True)
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     lines = []
     for name in asked.tasks or TASKS:
-        results[name] = trained(TASKS[name], asked.seeds, asked.seed)
+        task = replace(TASKS[name], settings={**TASKS[name].settings, **changed})
+        results[name] = trained(task, asked.seeds, asked.seed)
         RESULTS.write_text(json.dumps(results))
-        lines.append(row(name, TASKS[name], results[name]))
+        lines.append(row(name, task, results[name]))
         print(lines[-1], f"{results[name]['steps_per_second']:,.0f} steps/s", flush=True)
     print("\n| task | environment | steps | goal | return of each seed | mean | reached |\n|---|---|---|---|---|---|---|")
     print("\n".join(lines))
